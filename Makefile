@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test lint check clean
+
+help:
+	@echo "make demo    a tour: what the kernel charges, and the theorem checked"
+	@echo "make test    lint, types and every test (sets up .venv on first use)"
+	@echo "make check   the exhaustive check, its mutants and the stability search"
+
+.venv/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "fpinq needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+demo: .venv/installed
+	@$(BIN)/fpinq demo
+
+lint: .venv/installed
+	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --cov=fpinq.model --cov-report=term-missing:skip-covered --cov-fail-under=100
+
+check: .venv/installed
+	$(BIN)/fpinq check
+	$(BIN)/fpinq check --mutants
+	$(BIN)/fpinq check --stability
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

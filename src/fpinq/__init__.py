@@ -1,0 +1,3 @@
+"""Featherweight PINQ for Python: private queries over sensitive tables."""
+
+__version__ = "0.1.0"
