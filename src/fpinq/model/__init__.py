@@ -4,8 +4,9 @@
 2. ``sources``        sources, sensitivity vectors, accounts and the general charge
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value
-5. ``plans``          transformations F with their stability; terms F(t₁…tₙ)
-6. ``queries``        primitive queries: a statistic and its sensitivity
+5. ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
+6. ``clamps``         how a column becomes exact integers
+   ``queries``        primitive queries: a statistic and its sensitivity
 7. ``actions``        what a client program can do
 8. ``semantics``      configurations and `step`: one function per rule
 9. ``traces``         what an observer sees, with exact probabilities

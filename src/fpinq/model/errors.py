@@ -85,7 +85,9 @@ class BadQuery(ProgramError):
 class BudgetExceeded(FpinqError):
     """⊥: the query would cost more than is left. Nothing was charged, nothing was asked of the data."""
 
-    def __init__(self, message: str, price: Fraction | None = None, remaining: Fraction | None = None) -> None:
+    def __init__(
+        self, message: str, price: Fraction | None = None, remaining: Fraction | None = None
+    ) -> None:
         self.price, self.remaining = price, remaining
         super().__init__(message)
 
@@ -98,7 +100,7 @@ class EngineError(FpinqError):
     """The engine failed after the charge. The charge stands: a refund could tell about the data."""
 
 
-class KernelViolation(Exception):  # noqa: N818 - not an error to handle: the guarantee itself is in doubt
+class KernelViolation(Exception):
     """An invariant of the kernel does not hold. A bug in fpinq: stop and report it."""
 
 

@@ -1,0 +1,1 @@
+"""Engines turn a plan, and a partition of it, into exact integer statistics."""

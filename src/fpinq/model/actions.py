@@ -1,0 +1,76 @@
+"""Actions: all that a client program can do. Closed data, the same embedded and over the wire."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal as Tag
+
+from fpinq.model.plans import Transformation
+from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.transformations import Partitioning
+
+TableVariable = str
+
+
+@dataclass(frozen=True)
+class Silent:
+    """The program computes."""
+
+    op: Tag["silent"] = field(default="silent", repr=False)
+
+
+@dataclass(frozen=True)
+class Assign:
+    """target := F(arguments)."""
+
+    target: TableVariable
+    transformation: Transformation
+    arguments: tuple[TableVariable, ...] = ()
+    op: Tag["assign"] = field(default="assign", repr=False)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Bind targets to the parts of table, one per key."""
+
+    targets: tuple[TableVariable, ...]
+    table: TableVariable
+    by: Partitioning
+    op: Tag["partition"] = field(default="partition", repr=False)
+
+
+@dataclass(frozen=True)
+class Query:
+    """Ask one primitive query of each part, at ε; without a partitioning, of the whole table."""
+
+    table: TableVariable
+    epsilon: Fraction
+    queries: tuple[PrimitiveQuery, ...]
+    by: Partitioning | None = None
+    op: Tag["query"] = field(default="query", repr=False)
+
+
+@dataclass(frozen=True)
+class AskScale:
+    """table ? s"""
+
+    table: TableVariable
+    op: Tag["ask_scale"] = field(default="ask_scale", repr=False)
+
+
+@dataclass(frozen=True)
+class AskBudget:
+    """budget ? B"""
+
+    op: Tag["ask_budget"] = field(default="ask_budget", repr=False)
+
+
+@dataclass(frozen=True)
+class AskPrice:
+    """What would a query of table at ε cost now?"""
+
+    table: TableVariable
+    epsilon: Fraction
+    op: Tag["ask_price"] = field(default="ask_price", repr=False)
+
+
+Action = Silent | Assign | Partition | Query | AskScale | AskBudget | AskPrice

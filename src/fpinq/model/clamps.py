@@ -1,0 +1,69 @@
+"""Clamp to declared bounds, quantise to an integer grid: how a column becomes exact integers.
+
+Floats are never added: their sum depends on the order, so on other records.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fpinq.model.errors import BadQuery
+from fpinq.model.expressions import INT64_MIN, Expression, Row, Schema, Type
+from fpinq.model.operators import evaluate, type_of
+
+# The largest integer up to which every integer is a double: grid points of floats stay below it.
+MAX_GRID = 2**53
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """A numeric expression as an integer in [lower, upper], in units of step.
+
+    step is a power of two, so that dividing a double by it is exact; it is 1
+    for integers. A value becomes the nearest grid point, ties to even; a null
+    contributes nothing.
+    """
+
+    value: Expression
+    lower: int
+    upper: int
+    step: Fraction = Fraction(1)
+
+    @property
+    def width(self) -> int:
+        """W = upper − lower."""
+        return self.upper - self.lower
+
+    @property
+    def magnitude(self) -> int:
+        """max(|lower|, |upper|): how much one record can add to a sum."""
+        return max(abs(self.lower), abs(self.upper))
+
+
+def check_clamp(clamp: Clamp, schema: Schema) -> None:
+    """BadQuery if the bounds make no sense for the expression."""
+    found = type_of(clamp.value, schema)
+    if found not in (Type.INT64, Type.FLOAT64):
+        raise BadQuery(f"bounds need a number, not {found.value}")
+    if type(clamp.lower) is not int or type(clamp.upper) is not int or clamp.lower > clamp.upper:
+        raise BadQuery("bounds must be (lower, upper) with lower ≤ upper")
+    largest = MAX_GRID if found is Type.FLOAT64 else -INT64_MIN
+    if clamp.magnitude > largest:
+        raise BadQuery(f"bounds too wide: at most {largest} steps of {clamp.step} from zero")
+    if not _is_power_of_two(clamp.step) or (found is Type.INT64 and clamp.step != 1):
+        raise BadQuery("the step must be a power of two, and 1 for integers")
+
+
+def quantise(clamp: Clamp, row: Row) -> int | None:
+    """The clamped grid point of a row, or null."""
+    number: Any = evaluate(clamp.value, row)
+    if number is None:
+        return None
+    if number in (float("inf"), float("-inf")):
+        return clamp.upper if number > 0 else clamp.lower
+    return min(max(round(Fraction(number) / clamp.step), clamp.lower), clamp.upper)
+
+
+def _is_power_of_two(step: Fraction) -> bool:
+    larger, smaller = max(step.numerator, step.denominator), min(step.numerator, step.denominator)
+    return type(step) is Fraction and smaller == 1 and larger > 0 and larger & (larger - 1) == 0

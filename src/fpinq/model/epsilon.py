@@ -1,0 +1,94 @@
+"""Exact ε and budgets: rationals, so that ten queries at 0.1 fit a budget of 1.
+
+An int, Fraction, Decimal, or a decimal or fraction string is taken exactly, a
+float through its shortest repr. Everything that could be inexact, endless or
+deceitful is refused.
+"""
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+from fpinq.model.errors import BadEpsilon
+
+DIGITS = 18
+LIMIT = 10**DIGITS
+
+# Bounded repetition throughout: the size of a text is known before its value is computed.
+_DECIMAL = re.compile(r"[+-]?(\d{1,40})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
+_FRACTION = re.compile(r"([+-]?\d{1,40})/(\d{1,40})", re.ASCII)
+
+
+def epsilon(number: object) -> Fraction:
+    """number as an exact ε > 0; BadEpsilon if it is not one."""
+    return _exact(number, "ε", zero=False)
+
+
+def budget(number: object) -> Fraction:
+    """number as an exact budget ≥ 0; BadEpsilon if it is not one."""
+    return _exact(number, "a budget", zero=True)
+
+
+def decimal_down(number: Fraction, places: int = 6) -> str:
+    """number ≥ 0 in decimals, rounded down: never shows more than there is."""
+    whole = number.numerator * 10**places // number.denominator
+    digits = str(whole).rjust(places + 1, "0")
+    return f"{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".")
+
+
+def _exact(number: object, what: str, *, zero: bool) -> Fraction:
+    # Exact types only: a subclass may redefine comparison and lie about its size.
+    value: Fraction
+    if type(number) is int:
+        if abs(number) >= LIMIT:
+            raise _too_long(what)
+        value = Fraction(number)
+    elif type(number) is float:
+        value = _from_text(float.__repr__(number), what)
+    elif type(number) is Fraction:
+        value = number
+    elif type(number) is Decimal:
+        value = _from_decimal(number, what)
+    elif type(number) is str:
+        value = _from_text(number.strip(), what)
+    else:
+        raise BadEpsilon(
+            f"{what} must be an int, float, Fraction, Decimal or a string such as '0.1' or '1/3', "
+            f"not {type(number).__name__}; convert it first"
+        )
+    if abs(value.numerator) >= LIMIT or value.denominator > LIMIT:
+        raise _too_long(what)
+    if value < 0 or (value == 0 and not zero):
+        raise BadEpsilon(f"{what} must be {'≥' if zero else '>'} 0")
+    return value
+
+
+def _from_decimal(number: Decimal, what: str) -> Fraction:
+    if not number.is_finite():
+        raise BadEpsilon(f"{what} must be a finite number")
+    _, digits, exponent = number.as_tuple()
+    if len(digits) > 40 or not isinstance(exponent, int) or abs(exponent) > 99:
+        raise _too_long(what)
+    return Fraction(number)
+
+
+def _from_text(text: str, what: str) -> Fraction:
+    if text in ("nan", "inf", "-inf"):
+        raise BadEpsilon(f"{what} must be a finite number")
+    if match := _FRACTION.fullmatch(text):
+        numerator, denominator = int(match[1]), int(match[2])
+        if denominator == 0:
+            raise BadEpsilon(f"{what} must not have a zero denominator")
+        return Fraction(numerator, denominator)
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
+        raise BadEpsilon(
+            f"{what} must be a number of at most {DIGITS} digits, such as 0.1 or '1/3'; this text is not one"
+        )
+    if match[3] is not None and abs(int(match[3])) > 99:
+        raise _too_long(what)
+    return Fraction(text)
+
+
+def _too_long(what: str) -> BadEpsilon:
+    return BadEpsilon(f"{what} must have at most {DIGITS} digits before and after the point")

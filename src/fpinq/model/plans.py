@@ -1,0 +1,181 @@
+"""Plans: terms F(t₁…tₙ) over the transformations.
+
+What F computes (⟦F⟧) is left to an engine; `engines.reference` says it in plain
+Python. A plan is a closed term, so the same plan runs on every engine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal as Tag
+
+from fpinq.model.errors import BadTransformation, UnboundedStability, WrongArity
+from fpinq.model.expressions import Schema
+from fpinq.model.sources import Stability, Unbounded
+from fpinq.model.transformations import (
+    Concat,
+    Distinct,
+    Except,
+    Explode,
+    GroupBy,
+    GroupJoin,
+    Identity,
+    Intersect,
+    Join,
+    LimitPerKey,
+    LiteralTable,
+    PartOf,
+    Select,
+    SelectMany,
+    SemiJoin,
+    Take,
+    Union,
+    UniqueBy,
+    Where,
+    check_count,
+)
+
+
+@dataclass(frozen=True)
+class Persons:
+    """The shape of a root whose records are persons: each holds rows of several tables."""
+
+    unit: str
+    tables: tuple[tuple[str, Schema], ...]
+
+    def table(self, name: str) -> Schema:
+        """The schema of one of the tables."""
+        for table, schema in self.tables:
+            if table == name:
+                return schema
+        raise BadTransformation(f"no table {name!r} about these persons")
+
+
+Shape = Schema | Persons
+
+
+@dataclass(frozen=True)
+class Flatten:
+    """What a plan over one person's rows gives, for every person.
+
+    Its stability is the most rows the plan can give for one person, whatever
+    happens among that person's rows.
+    """
+
+    body: "Plan"
+    op: Tag["flatten"] = field(default="flatten", repr=False)
+
+    @property
+    def stability(self) -> tuple[Stability, ...]:
+        return (rows_at_most(self.body),)
+
+    def shape(self, persons: Shape) -> Schema:
+        if not isinstance(persons, Persons):
+            raise BadTransformation("flatten needs a root whose records are persons")
+        return shape_of(self.body, persons)
+
+    def rows_at_most(self, table: int) -> int:
+        return rows_at_most(self.body) * table
+
+
+Transformation = (
+    LiteralTable
+    | Identity
+    | Select
+    | Where
+    | Distinct
+    | SelectMany
+    | Explode
+    | Take
+    | GroupBy
+    | LimitPerKey
+    | UniqueBy
+    | Concat
+    | Union
+    | Intersect
+    | Except
+    | SemiJoin
+    | GroupJoin
+    | Join
+    | PartOf
+    | Flatten
+)
+
+
+# ── terms ────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class RootTable:
+    """A root data set's own table."""
+
+    root: str
+    op: Tag["root"] = field(default="root", repr=False)
+
+
+@dataclass(frozen=True)
+class PersonTable:
+    """One person's rows of a table: the first at_most, in the canonical order."""
+
+    table: str
+    at_most: int
+    op: Tag["person_table"] = field(default="person_table", repr=False)
+
+
+@dataclass(frozen=True)
+class Term:
+    """F(t₁…tₙ)."""
+
+    transformation: Transformation
+    arguments: tuple["Plan", ...]
+    op: Tag["term"] = field(default="term", repr=False)
+
+
+Plan = RootTable | PersonTable | Term
+
+
+def apply(transformation: Transformation, shapes: Sequence[Shape]) -> Schema:
+    """The schema of F(t₁…tₙ); a typed error if F cannot be applied to tables of these shapes."""
+    name = transformation.op
+    # A flatten's stability makes sense only once its body does.
+    arity = 1 if isinstance(transformation, Flatten) else len(transformation.stability)
+    if len(shapes) != arity:
+        raise WrongArity(name, arity, len(shapes))
+    if not isinstance(transformation, Flatten) and not all(isinstance(shape, Schema) for shape in shapes):
+        raise BadTransformation(f"{name} needs a table of rows: flatten the persons first")
+    return transformation.shape(*shapes)  # type: ignore[call-arg,arg-type,unused-ignore]
+
+
+def bounded_stability(transformation: Transformation, private: Sequence[bool]) -> tuple[int, ...]:
+    """The stability as integers, ∞·0 = 0; UnboundedStability if a private argument has ∞."""
+    bounded: list[int] = []
+    for argument, (c, is_private) in enumerate(zip(transformation.stability, private, strict=True)):
+        if isinstance(c, Unbounded):
+            if is_private:
+                raise UnboundedStability(transformation.op, argument)
+            c = 0
+        bounded.append(c)
+    return tuple(bounded)
+
+
+def shape_of(body: Plan, persons: Persons) -> Schema:
+    """The schema of a plan over one person's rows."""
+    match body:
+        case PersonTable(table=name, at_most=at_most):
+            check_count(at_most, "rows per person")
+            return persons.table(name)
+        case Term(transformation=transformation, arguments=arguments):
+            return apply(transformation, [shape_of(argument, persons) for argument in arguments])
+        case RootTable():
+            raise BadTransformation("a plan over one person's rows cannot see a whole root")
+
+
+def rows_at_most(body: Plan) -> int:
+    """How many rows a plan over one person's rows can give at the most."""
+    match body:
+        case PersonTable(at_most=at_most):
+            return at_most
+        case Term(transformation=transformation, arguments=arguments):
+            bounds = [rows_at_most(argument) for argument in arguments]
+            return transformation.rows_at_most(*bounds)  # type: ignore[call-arg,arg-type,unused-ignore]
+        case RootTable():
+            raise BadTransformation("a plan over one person's rows cannot see a whole root")

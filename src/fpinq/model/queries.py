@@ -1,0 +1,203 @@
+"""Primitive queries: a statistic of a bag, with its sensitivity.
+
+A statistic is a vector of exact integers that adds up over records: record r
+adds φ(r). Its *sensitivity* is the most that one record can add, in L1 where
+discrete Laplace noise is added to every coordinate, in L∞ where the
+coordinates are scores to choose by. Nothing else touches data: what becomes of
+the noisy integers is post-processing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import comb
+from typing import Literal as Tag
+
+from fpinq.model.clamps import Clamp, check_clamp, quantise
+from fpinq.model.errors import BadQuery
+from fpinq.model.expressions import Row, Schema
+
+MAX_DEGREE = 2
+
+# Squares of grid points, added over any table there is, stay within 127 bits.
+MAX_SQUARED_WIDTH = 2**31
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many records: φ(r) = 1."""
+
+    op: Tag["count"] = field(default="count", repr=False)
+
+    mechanism = "laplace"
+    sensitivity = 1
+
+    def check(self, schema: Schema) -> None:
+        """Every table can be counted."""
+
+    def contribution(self, row: Row) -> tuple[int, ...]:
+        return (1,)
+
+    def dimension(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Sum:
+    """φ(r) = x, a clamped grid point: one record adds at most max(|lower|, |upper|)."""
+
+    of: Clamp
+    op: Tag["sum"] = field(default="sum", repr=False)
+
+    mechanism = "laplace"
+
+    @property
+    def sensitivity(self) -> int:
+        return self.of.magnitude
+
+    def check(self, schema: Schema) -> None:
+        check_clamp(self.of, schema)
+
+    def contribution(self, row: Row) -> tuple[int, ...]:
+        return (quantise(self.of, row) or 0,)
+
+    def dimension(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The Bernstein basis of a degree: φ(r)ⱼ = C(d, j)·tʲ·(W − t)ᵈ⁻ʲ with t = x − lower.
+
+    One record adds exactly Wᵈ in L1, spread over d + 1 coordinates, so each gets
+    noise of the whole ε. Degree 1 is the two-halves average (Σ(x − lower),
+    Σ(upper − x)), degree 2 gives mean and variance.
+    """
+
+    of: Clamp
+    degree: int
+    op: Tag["moments"] = field(default="moments", repr=False)
+
+    mechanism = "laplace"
+
+    @property
+    def sensitivity(self) -> int:
+        width: int = self.of.width
+        return width if self.degree == 1 else width * width
+
+    def check(self, schema: Schema) -> None:
+        check_clamp(self.of, schema)
+        if self.degree not in range(1, MAX_DEGREE + 1):
+            raise BadQuery(f"moments have degree 1 to {MAX_DEGREE}")
+        if self.degree == MAX_DEGREE and self.of.width > MAX_SQUARED_WIDTH:
+            raise BadQuery(f"bounds too wide for a variance: at most {MAX_SQUARED_WIDTH} steps apart")
+
+    def contribution(self, row: Row) -> tuple[int, ...]:
+        x = quantise(self.of, row)
+        if x is None:
+            return (0,) * (self.degree + 1)
+        t, w, d = x - self.of.lower, self.of.width, self.degree
+        return tuple(comb(d, j) * t**j * (w - t) ** (d - j) for j in range(d + 1))
+
+    def dimension(self) -> int:
+        return self.degree + 1
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """How many records have each grid point: φ(r) is 1 at x and 0 elsewhere."""
+
+    of: Clamp
+    op: Tag["frequencies"] = field(default="frequencies", repr=False)
+
+    mechanism = "laplace"
+    sensitivity = 1
+
+    def check(self, schema: Schema) -> None:
+        check_clamp(self.of, schema)
+
+    def contribution(self, row: Row) -> tuple[int, ...]:
+        x = quantise(self.of, row)
+        return tuple(int(x == point) for point in range(self.of.lower, self.of.upper + 1))
+
+    def dimension(self) -> int:
+        return self.of.width + 1
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Choose the grid point nearest to a fraction of the records: order statistics and quantiles.
+
+    From the frequencies, with fraction a/b, point x scores
+    −max((b − a)·#below, a·#above). A record raises #below or #above of a point
+    by one, never lowers a score's distance to 0: the scores are monotone and one
+    record changes each by at most max(a, b − a).
+    """
+
+    of: Clamp
+    fraction: Fraction
+    op: Tag["rank"] = field(default="rank", repr=False)
+
+    mechanism = "choice"
+
+    @property
+    def sensitivity(self) -> int:
+        a, b = self.fraction.numerator, self.fraction.denominator
+        return max(a, b - a)
+
+    def check(self, schema: Schema) -> None:
+        check_clamp(self.of, schema)
+        if not 0 <= self.fraction <= 1:
+            raise BadQuery("a fraction of the records is between 0 and 1")
+
+    def contribution(self, row: Row) -> tuple[int, ...]:
+        return Frequencies(self.of).contribution(row)
+
+    def dimension(self) -> int:
+        return self.of.width + 1
+
+    def scores(self, frequencies: Sequence[int]) -> tuple[int, ...]:
+        """The score of every grid point."""
+        a, b = self.fraction.numerator, self.fraction.denominator
+        below, above, scores = 0, sum(frequencies), []
+        for here in frequencies:
+            above -= here
+            scores.append(-max((b - a) * below, a * above))
+            below += here
+        return tuple(scores)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Choose the candidate with the largest total score: PINQ's exponential mechanism.
+
+    Candidate c scores Σ φ(r)_c, a clamped integer per record.
+    """
+
+    of: tuple[Clamp, ...]
+    op: Tag["choice"] = field(default="choice", repr=False)
+
+    mechanism = "choice"
+
+    @property
+    def sensitivity(self) -> int:
+        return max(clamp.magnitude for clamp in self.of)
+
+    def check(self, schema: Schema) -> None:
+        if not self.of:
+            raise BadQuery("a choice needs one or more candidates")
+        for clamp in self.of:
+            check_clamp(clamp, schema)
+
+    def contribution(self, row: Row) -> tuple[int, ...]:
+        return tuple(quantise(clamp, row) or 0 for clamp in self.of)
+
+    def dimension(self) -> int:
+        return len(self.of)
+
+    def scores(self, totals: Sequence[int]) -> tuple[int, ...]:
+        """The totals are the scores."""
+        return tuple(totals)
+
+
+PrimitiveQuery = Count | Sum | Moments | Frequencies | Rank | Choice

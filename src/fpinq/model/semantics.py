@@ -1,0 +1,265 @@
+"""The transition system: configurations, and one function per rule.
+
+A configuration ⟨P, E, C⟩ is a client program, a table environment and the
+accounts. The program is outside: it is whatever sends the next action. A table
+in the environment is (T, v), with T a plan, not data; a rule that answers from
+data says what to measure and charges for it, and an engine and a mechanism do
+the rest. Every rule either raises a ProgramError before anything changes or
+returns the one transition there is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from fpinq.model import sources
+from fpinq.model.actions import (
+    Action,
+    AskBudget,
+    AskPrice,
+    AskScale,
+    Assign,
+    Partition,
+    Query,
+    Silent,
+    TableVariable,
+)
+from fpinq.model.epsilon import epsilon
+from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
+from fpinq.model.expressions import Schema
+from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
+from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.sources import Accounts, Root, Sensitivity
+from fpinq.model.transformations import Partitioning, PartOf, check_partitioning
+
+
+@dataclass(frozen=True)
+class Table:
+    """(T, v): a plan, its public shape and its sensitivity."""
+
+    plan: Plan
+    shape: Shape
+    sensitivity: Sensitivity
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """⟨E, C⟩: what the protected system knows, none of it data."""
+
+    environment: Mapping[TableVariable, Table]
+    accounts: Accounts
+
+    def table(self, variable: TableVariable) -> Table:
+        """E(t); UnknownTable if the program never bound it."""
+        found = self.environment.get(variable)
+        if found is None:
+            raise UnknownTable(variable, self.environment)
+        return found
+
+
+def initial(roots: Mapping[TableVariable, tuple[Shape, Fraction]]) -> Configuration:
+    """Init: every root is its own table with sensitivity {root: 1}; nothing has been charged."""
+    tables = {name: Table(RootTable(name), shape, {Root(name): 1}) for name, (shape, _) in roots.items()}
+    budgets = {Root(name): total for name, (_, total) in roots.items()}
+    return Configuration(tables, Accounts(budgets))
+
+
+# ── what an observer sees ────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Tau:
+    """τ: nothing."""
+
+
+@dataclass(frozen=True)
+class Bottom:
+    """⊥: the budget does not allow it."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A public fact."""
+
+    fact: int | Mapping[str, Fraction]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One answer per query, drawn at ε from the table or its parts: for the engine and the mechanism."""
+
+    plan: Plan
+    schema: Schema
+    by: Partitioning | None
+    queries: tuple[PrimitiveQuery, ...]
+    epsilon: Fraction
+
+
+TAU, BOTTOM = Tau(), Bottom()
+Label = Tau | Bottom | Told | Measure
+
+
+@dataclass(frozen=True)
+class Transition:
+    """c ── label ──▸ configuration, by a rule."""
+
+    rule: str
+    label: Label
+    configuration: Configuration
+
+
+# ── the rules ────────────────────────────────────────────────────────────────────────
+
+
+def step(c: Configuration, action: Action) -> Transition:
+    """The one rule that applies to action in c."""
+    match action:
+        case Silent():
+            return silent(c)
+        case Assign():
+            return assign(c, action)
+        case Partition():
+            return partition(c, action)
+        case Query():
+            measured = measure(c, action)
+            sensitivity = c.table(action.table).sensitivity
+            charged = sources.charge(c.accounts, sensitivity, measured.epsilon)
+            if sources.fits(c.accounts, charged):
+                return query(c, measured, charged)
+            return query_bottom(c, charged)
+        case AskScale():
+            return ask_scale(c, action)
+        case AskBudget():
+            return ask_budget(c)
+        case AskPrice():
+            return ask_price(c, action)
+
+
+def silent(c: Configuration) -> Transition:
+    """Silent: the program computes.
+
+    ⟨P, E, C⟩ ── τ ──▸ ⟨P′, E, C⟩
+    """
+    return Transition("Silent", TAU, c)
+
+
+def assign(c: Configuration, action: Assign) -> Transition:
+    """Assign: a table made of tables; sensitivities combine by F's stability.
+
+    F has stability (c₁…cₙ)    E(tᵢ) = (Tᵢ, vᵢ)
+    ─────────────────────────────────────────────────────
+    ⟨P, E, C⟩ ── τ ──▸ ⟨P′, E[t ↦ (F(T₁…Tₙ), Σ cᵢvᵢ)], C⟩
+    """
+    check_target(c, action.target)
+    arguments = [c.table(variable) for variable in action.arguments]
+    shape = apply(action.transformation, [table.shape for table in arguments])
+    private = [bool(table.sensitivity) for table in arguments]
+    stability = bounded_stability(action.transformation, private)
+    sensitivity = sources.combine(stability, [table.sensitivity for table in arguments])
+    plan = Term(action.transformation, tuple(table.plan for table in arguments))
+    environment = {**c.environment, action.target: Table(plan, shape, sensitivity)}
+    return Transition("Assign", TAU, replace(c, environment=environment))
+
+
+def partition(c: Configuration, action: Partition) -> Transition:
+    """Partition: parts that may be used in any order; each is a fresh source.
+
+    E(t) = (T, v)    π fresh, c_π = v, M_π = 0    Tᵢ = {r ∈ T : f(r) = i}
+    ─────────────────────────────────────────────────────────────────────
+    ⟨P, E, C⟩ ── τ ──▸ ⟨P′, E[tᵢ ↦ (Tᵢ, {πᵢ: 1})], C + π⟩
+    """
+    table = c.table(action.table)
+    check_partitioning(action.by, rows(table, "partition"))
+    if len(action.targets) != len(action.by.keys) or len(set(action.targets)) != len(action.targets):
+        raise BadPartition("partition needs one new table variable for every key")
+    for target in action.targets:
+        check_target(c, target)
+    accounts, parts = sources.partition(c.accounts, table.sensitivity, len(action.targets))
+    bound = {
+        target: Table(Term(PartOf(action.by, index), (table.plan,)), table.shape, {part: 1})
+        for index, (target, part) in enumerate(zip(action.targets, parts, strict=True))
+    }
+    return Transition("Partition", TAU, Configuration({**c.environment, **bound}, accounts))
+
+
+def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
+    """Query: answer, and charge every source the table depends on.
+
+        E(t) = (T, v)    C′ = charge(C, v, ε)    C′ ≤ B
+        ────────────────────────────────────────────────
+        ⟨P, E, C⟩ ── Q⃗(ε, T|f) ──▸ ⟨P′, E, C′⟩
+
+    With a partitioning it is a fresh partition whose parts are asked once each:
+    their counters reach ε together, the maximum grows by ε, v·ε is forwarded.
+    """
+    return Transition("Query", measured, replace(c, accounts=charged))
+
+
+def query_bottom(c: Configuration, charged: Accounts) -> Transition:
+    """Query⊥: it would cost more than is left; nothing changes.
+
+    E(t) = (T, v)    C′ = charge(C, v, ε)    C′ ≰ B
+    ────────────────────────────────────────────────
+    ⟨P, E, C⟩ ── ⊥ ──▸ ⟨P′, E, C⟩
+    """
+    return Transition("Query⊥", BOTTOM, c)
+
+
+def ask_scale(c: Configuration, action: AskScale) -> Transition:
+    """Ask scale: how many records of t one record of the input may change.
+
+    ⟨P, E, C⟩ ── s ──▸ ⟨P′, E, C⟩
+    """
+    factor = sources.scaling_factor(c.accounts, c.table(action.table).sensitivity)
+    return Transition("AskScale", Told(factor), c)
+
+
+def ask_budget(c: Configuration) -> Transition:
+    """Ask budget: what is left at every root.
+
+    ⟨P, E, C⟩ ── B − C ──▸ ⟨P′, E, C⟩
+    """
+    left = {root.name: amount for root, amount in sources.remaining(c.accounts).items()}
+    return Transition("AskBudget", Told(left), c)
+
+
+def ask_price(c: Configuration, action: AskPrice) -> Transition:
+    """Ask price: what a query of t at ε would add to every root now.
+
+    ⟨P, E, C⟩ ── charge(C, v, ε) − C ──▸ ⟨P′, E, C⟩
+    """
+    added = sources.price(c.accounts, c.table(action.table).sensitivity, epsilon(action.epsilon))
+    return Transition("AskPrice", Told({root.name: amount for root, amount in added.items()}), c)
+
+
+# ── side conditions ──────────────────────────────────────────────────────────────────
+
+
+def measure(c: Configuration, action: Query) -> Measure:
+    """What a query measures; a ProgramError if it makes no sense on this table."""
+    exact = epsilon(action.epsilon)
+    table = c.table(action.table)
+    schema = rows(table, "query")
+    if action.by is not None:
+        check_partitioning(action.by, schema)
+    parts = len(action.by.keys) if action.by is not None else 1
+    if len(action.queries) != parts:
+        raise BadQuery(f"one query for each part: {parts} part(s), {len(action.queries)} queries")
+    for primitive in action.queries:
+        primitive.check(schema)
+    return Measure(table.plan, schema, action.by, action.queries, exact)
+
+
+def rows(table: Table, what: str) -> Schema:
+    """The schema of a table of rows."""
+    if isinstance(table.shape, Schema):
+        return table.shape
+    raise BadTransformation(f"{what} needs a table of rows: flatten the persons first")
+
+
+def check_target(c: Configuration, target: TableVariable) -> None:
+    """A root's own table stays what it is; any other variable may be bound again."""
+    if type(target) is not str or not target:
+        raise BadTransformation("a table variable is a name")
+    if Root(target) in c.accounts.budgets:
+        raise BadTransformation(f"{target!r} is a root: assign to another variable")

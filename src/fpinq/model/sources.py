@@ -1,0 +1,207 @@
+"""Sources, sensitivity vectors and accounts: the general charge.
+
+A *source* is a root data set, with its own budget, or one part of one
+partition. Every table carries a *sensitivity* vector v over sources: with d_s
+the distance between source s in two runs, the table's distance is at most
+v·d = Σ v(s)·d_s. The featherweight model's scaling factor is the case of one
+root.
+
+The accounts are public state: a counter C_s per source, and per partition π
+its parts, the sensitivity c_π of the table that was partitioned and
+M_π = the largest counter its parts have had. Over two runs with the same trace
+
+    p ≤ q·exp(Ψ),   Ψ = Σ_s C_s·d_s − Σ_π M_π·(c_π·d)  ≤  Σ_roots C_x·d_x.
+
+A query multiplies p/q by at most exp(ε·v·d) and raises Ψ by exactly ε·v·d:
+what a partition forwards enters both sums and cancels.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from fpinq.model.errors import KernelViolation
+
+ZERO = Fraction(0)
+ONE = Fraction(1)
+
+
+class Root(NamedTuple):
+    """A data set with a budget of its own."""
+
+    name: str
+
+
+class Part(NamedTuple):
+    """Part number `number` of a partition (0 is the oldest)."""
+
+    partition: int
+    number: int
+
+
+Source = Root | Part
+Sensitivity = Mapping[Source, int]
+
+
+class Unbounded:
+    """∞ as a stability: a change of one record may change any number of records."""
+
+    def __repr__(self) -> str:
+        return "∞"
+
+
+UNBOUNDED = Unbounded()
+Stability = int | Unbounded
+
+
+@dataclass(frozen=True)
+class PartitionAccount:
+    """A partition π as the accounts know it: how many parts, and c_π."""
+
+    parts: int
+    sensitivity: Sensitivity
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """What every source has been charged. Counters not listed are 0."""
+
+    budgets: Mapping[Root, Fraction]
+    counters: Mapping[Source, Fraction] = field(default_factory=dict)
+    direct: Mapping[Source, Fraction] = field(default_factory=dict)
+    partitions: tuple[PartitionAccount, ...] = ()
+    maxima: Mapping[int, Fraction] = field(default_factory=dict)
+
+
+def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> Sensitivity:
+    """Σ cᵢ·vᵢ: the sensitivity of F(t₁…tₙ) from F's stability and the arguments' sensitivities."""
+    combined: dict[Source, int] = {}
+    for c, v in zip(stability, sensitivities, strict=True):
+        for source, s in v.items():
+            if c * s:
+                combined[source] = combined.get(source, 0) + c * s
+    return combined
+
+
+def partition(accounts: Accounts, sensitivity: Sensitivity, parts: int) -> tuple[Accounts, tuple[Part, ...]]:
+    """The accounts with a new partition of a table of this sensitivity, and its fresh sources."""
+    fresh = fresh_parts(accounts, parts)
+    added = PartitionAccount(parts, sensitivity)
+    return replace(accounts, partitions=(*accounts.partitions, added)), fresh
+
+
+def fresh_parts(accounts: Accounts, parts: int) -> tuple[Part, ...]:
+    """The sources of the next partition: no earlier partition has them."""
+    return tuple(Part(len(accounts.partitions), index) for index in range(parts))
+
+
+def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> Accounts:
+    """The accounts after a query at ε on a table of this sensitivity; whether it fits is asked of the result.
+
+    (1) C_x += v(x)·ε for every source x.
+    (2) For the partitions from newest to oldest: M′ = max(M_π, its parts' C);
+        every source y gets C_y += c_π(y)·(M′ − M_π); M_π := M′.
+
+    Only partitions with a raised part can have a new maximum, and a partition
+    forwards to older sources only, so visiting the raised ones is visiting all.
+    """
+    counters, direct, maxima = dict(accounts.counters), dict(accounts.direct), dict(accounts.maxima)
+    raised: dict[int, set[Part]] = {}
+    pending: list[int] = []
+
+    def mark(source: Source) -> None:
+        if isinstance(source, Part):
+            if source.partition not in raised:
+                raised[source.partition] = set()
+                heappush(pending, -source.partition)
+            raised[source.partition].add(source)
+
+    touched: set[Source] = set()
+    for source, s in sensitivity.items():
+        counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
+        direct[source] = direct.get(source, ZERO) + s * epsilon
+        touched.add(source)
+        mark(source)
+    while pending:
+        number = -heappop(pending)
+        before = maxima.get(number, ZERO)
+        after = new_maximum(before, [counters[part] for part in raised[number]])
+        if after == before:
+            continue
+        maxima[number] = after
+        for source, c in accounts.partitions[number].sensitivity.items():
+            counters[source] = counters.get(source, ZERO) + forwarded(c, after - before)
+            touched.add(source)
+            mark(source)
+    charged = replace(accounts, counters=counters, direct=direct, maxima=maxima)
+    certify(charged, touched)
+    return charged
+
+
+def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
+    """C_x + v(x)·ε."""
+    return counter + s * epsilon
+
+
+def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
+    """M′: the largest counter that any part has had; those not raised are below M already."""
+    return max(maximum, *raised)
+
+
+def forwarded(c: int, growth: Fraction) -> Fraction:
+    """c_π(y)·(M′ − M_π): what a source gets when a partition's maximum grows."""
+    return c * growth
+
+
+def fits(before: Accounts, charged: Accounts) -> bool:
+    """C_x ≤ B_x at every root, after the charge."""
+    return all(charged.counters.get(root, ZERO) <= total for root, total in charged.budgets.items())
+
+
+def price(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> dict[Root, Fraction]:
+    """What a query at ε would add to each root now: a function of the public state."""
+    charged = charge(accounts, sensitivity, epsilon)
+    return {
+        root: charged.counters.get(root, ZERO) - accounts.counters.get(root, ZERO)
+        for root in accounts.budgets
+    }
+
+
+def scaling_factor(accounts: Accounts, sensitivity: Sensitivity) -> int:
+    """How many records of the table one record of a root may change: the price of ε = 1 on fresh counters."""
+    fresh = replace(accounts, counters={}, direct={}, maxima={})
+    return max((int(added) for added in price(fresh, sensitivity, ONE).values()), default=0)
+
+
+def remaining(accounts: Accounts) -> dict[Root, Fraction]:
+    """B_x − C_x for every root."""
+    return {root: total - accounts.counters.get(root, ZERO) for root, total in accounts.budgets.items()}
+
+
+def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None:
+    """The certificate: C_s = direct(s) + Σ_π c_π(s)·M_π, and C_p ≤ M_π, with equality for some part.
+
+    Of the given sources, or of all. A charge asks it of every source it
+    touched; the rest kept their counters and their partitions' maxima.
+    """
+    everything = sources is None
+    asked = list(accounts.counters) if sources is None else list(sources)
+    for source in asked:
+        counter = accounts.counters.get(source, ZERO)
+        owed = accounts.direct.get(source, ZERO)
+        for number, maximum in accounts.maxima.items():
+            owed += accounts.partitions[number].sensitivity.get(source, 0) * maximum
+        if counter != owed:
+            raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
+        if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
+            raise KernelViolation(f"{source} was charged {counter}, more than its partition's maximum")
+    if everything:
+        for number, account in enumerate(accounts.partitions):
+            largest = max(
+                (accounts.counters.get(Part(number, index), ZERO) for index in range(account.parts)),
+                default=ZERO,
+            )
+            if largest != accounts.maxima.get(number, ZERO):
+                raise KernelViolation(f"the maximum of partition {number} is not its parts' largest counter")
