@@ -33,7 +33,7 @@ from fpinq.model.plans import (
     apply,
     shape_of,
 )
-from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import (
     Aggregate,
     All,
@@ -113,9 +113,7 @@ def compute(plan: Plan, database: Database, person: Person | None = None) -> Rel
             return transform(transformation, *(compute(a, database, person) for a in arguments))
 
 
-def measure(
-    table: Relation, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-) -> list[tuple[int, ...]]:
+def measure(table: Relation, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> list[Statistic]:
     """The exact statistic of each query on the table, or on its part."""
     return [
         _total(query, table if by is None else transform(PartOf(by, index), table))
@@ -282,9 +280,9 @@ def _group_join(join: GroupJoin, left: Relation, right: Relation) -> Iterable[Re
         yield (*key, *of_left, *of_right)
 
 
-def _total(query: PrimitiveQuery, table: Relation) -> tuple[int, ...]:
-    totals = [0] * query.dimension()
+def _total(query: PrimitiveQuery, table: Relation) -> Statistic:
+    totals: dict[int, int] = {}
     for row in table.read():
-        for j, added in enumerate(query.contribution(row)):
-            totals[j] += added
-    return tuple(totals)
+        for coordinate, added in query.contribution(row).items():
+            totals[coordinate] = totals.get(coordinate, 0) + added
+    return {coordinate: total for coordinate, total in totals.items() if total}

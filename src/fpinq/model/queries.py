@@ -7,7 +7,7 @@ coordinates are scores to choose by. Nothing else touches data: what becomes of
 the noisy integers is post-processing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
@@ -18,6 +18,8 @@ from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Row, Schema
 
 MAX_DEGREE = 2
+
+MAX_BINS = 2**24
 
 # Squares of grid points, added over any table there is, stay within 127 bits.
 MAX_SQUARED_WIDTH = 2**31
@@ -35,11 +37,8 @@ class Count:
     def check(self, schema: Schema) -> None:
         """Every table can be counted."""
 
-    def contribution(self, row: Row) -> tuple[int, ...]:
-        return (1,)
-
-    def dimension(self) -> int:
-        return 1
+    def contribution(self, row: Row) -> dict[int, int]:
+        return {0: 1}
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,8 @@ class Sum:
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
 
-    def contribution(self, row: Row) -> tuple[int, ...]:
-        return (quantise(self.of, row) or 0,)
-
-    def dimension(self) -> int:
-        return 1
+    def contribution(self, row: Row) -> dict[int, int]:
+        return {0: quantise(self.of, row) or 0}
 
 
 @dataclass(frozen=True)
@@ -92,20 +88,17 @@ class Moments:
         if self.degree == MAX_DEGREE and self.of.width > MAX_SQUARED_WIDTH:
             raise BadQuery(f"bounds too wide for a variance: at most {MAX_SQUARED_WIDTH} steps apart")
 
-    def contribution(self, row: Row) -> tuple[int, ...]:
+    def contribution(self, row: Row) -> dict[int, int]:
         x = quantise(self.of, row)
         if x is None:
-            return (0,) * (self.degree + 1)
+            return {}
         t, w, d = x - self.of.lower, self.of.width, self.degree
-        return tuple(comb(d, j) * t**j * (w - t) ** (d - j) for j in range(d + 1))
-
-    def dimension(self) -> int:
-        return self.degree + 1
+        return {j: comb(d, j) * t**j * (w - t) ** (d - j) for j in range(d + 1)}
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """How many records have each grid point: φ(r) is 1 at x and 0 elsewhere."""
+    """How many records have each grid point: φ(r) is 1 at x and 0 elsewhere. Sparse: zeros are left out."""
 
     of: Clamp
     op: Tag["frequencies"] = field(default="frequencies", repr=False)
@@ -115,13 +108,12 @@ class Frequencies:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
+        if self.of.width >= MAX_BINS:
+            raise BadQuery(f"at most {MAX_BINS} frequencies in one query: take a coarser step")
 
-    def contribution(self, row: Row) -> tuple[int, ...]:
+    def contribution(self, row: Row) -> dict[int, int]:
         x = quantise(self.of, row)
-        return tuple(int(x == point) for point in range(self.of.lower, self.of.upper + 1))
-
-    def dimension(self) -> int:
-        return self.of.width + 1
+        return {} if x is None else {x: 1}
 
 
 @dataclass(frozen=True)
@@ -129,9 +121,8 @@ class Rank:
     """Choose the grid point nearest to a fraction of the records: order statistics and quantiles.
 
     From the frequencies, with fraction a/b, point x scores
-    −max((b − a)·#below, a·#above). A record raises #below or #above of a point
-    by one, never lowers a score's distance to 0: the scores are monotone and one
-    record changes each by at most max(a, b − a).
+    −max((b − a)·#below, a·#above). One more record lowers each score by at most
+    max(a, b − a) and raises none: the scores are monotone.
     """
 
     of: Clamp
@@ -147,24 +138,28 @@ class Rank:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if not 0 <= self.fraction <= 1:
+        if type(self.fraction) is not Fraction or not 0 <= self.fraction <= 1:
             raise BadQuery("a fraction of the records is between 0 and 1")
 
-    def contribution(self, row: Row) -> tuple[int, ...]:
+    def contribution(self, row: Row) -> dict[int, int]:
         return Frequencies(self.of).contribution(row)
 
-    def dimension(self) -> int:
-        return self.of.width + 1
-
-    def scores(self, frequencies: Sequence[int]) -> tuple[int, ...]:
-        """The score of every grid point."""
+    def scores(self, frequencies: Mapping[int, int]) -> list[tuple[int, int, int]]:
+        """Every grid point with its score, as runs (first, last, score) of equal scores."""
         a, b = self.fraction.numerator, self.fraction.denominator
-        below, above, scores = 0, sum(frequencies), []
-        for here in frequencies:
-            above -= here
-            scores.append(-max((b - a) * below, a * above))
-            below += here
-        return tuple(scores)
+        below, above = 0, sum(frequencies.values())
+        runs: list[tuple[int, int, int]] = []
+        free = self.of.lower
+        for point in sorted(frequencies):
+            if free < point:
+                runs.append((free, point - 1, -max((b - a) * below, a * above)))
+            above -= frequencies[point]
+            runs.append((point, point, -max((b - a) * below, a * above)))
+            below += frequencies[point]
+            free = point + 1
+        if free <= self.of.upper:
+            runs.append((free, self.of.upper, -max((b - a) * below, a * above)))
+        return runs
 
 
 @dataclass(frozen=True)
@@ -189,15 +184,10 @@ class Choice:
         for clamp in self.of:
             check_clamp(clamp, schema)
 
-    def contribution(self, row: Row) -> tuple[int, ...]:
-        return tuple(quantise(clamp, row) or 0 for clamp in self.of)
-
-    def dimension(self) -> int:
-        return len(self.of)
-
-    def scores(self, totals: Sequence[int]) -> tuple[int, ...]:
-        """The totals are the scores."""
-        return tuple(totals)
+    def contribution(self, row: Row) -> dict[int, int]:
+        return {j: quantise(clamp, row) or 0 for j, clamp in enumerate(self.of)}
 
 
+# The exact statistic of a bag: coordinate ↦ total. Coordinates that are not there are 0.
+Statistic = Mapping[int, int]
 PrimitiveQuery = Count | Sum | Moments | Frequencies | Rank | Choice
