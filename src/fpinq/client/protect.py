@@ -64,7 +64,7 @@ def protect(
     most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(data, rows_per_unit)
     known: Mapping[str, Any] = columns or {}
     if all(isinstance(column, Column) for column in known.values()):
-        known = {table: known for table in data}
+        known = dict.fromkeys(data, dict(known))  # the same for every table that has such a column
     return root.of_persons(data, unit, most, schema or {}, known)
 
 
