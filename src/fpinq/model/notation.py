@@ -42,7 +42,7 @@ def show_expression(expression: Expression) -> str:
             return show_value(value)
         case Apply(operator=operator, arguments=(left, right)) if operator in _INFIX:
             return f"{_nested(left)} {_INFIX[operator]} {_nested(right)}"
-        case Apply(operator=operator, arguments=arguments):
+        case Apply(operator=operator, arguments=arguments):  # pragma: no branch - exhaustive
             return f"{operator}({', '.join(show_expression(a) for a in arguments)})"
 
 
@@ -65,7 +65,7 @@ def show_plan(plan: Plan) -> str:
             return root
         case PersonTable(table=table, at_most=at_most):
             return f"first {at_most} of {table}"
-        case Term(transformation=transformation, arguments=arguments):
+        case Term(transformation=transformation, arguments=arguments):  # pragma: no branch - exhaustive
             return f"{show_transformation(transformation)}({', '.join(show_plan(a) for a in arguments)})"
 
 
@@ -88,7 +88,7 @@ def show_action(action: Action) -> str:
             return f"{table} ? s"
         case AskBudget():
             return "budget ? B"
-        case AskPrice(table=table, epsilon=epsilon):
+        case AskPrice(table=table, epsilon=epsilon):  # pragma: no branch - exhaustive
             return f"price({table}, {epsilon}) ? C"
 
 
