@@ -25,12 +25,14 @@ from fpinq.client.queries import Variance as variance  # noqa: N813
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
 from fpinq.model.errors import (
+    BadData,
     BadEpsilon,
     BadExpression,
     BadPartition,
     BadQuery,
     BadTransformation,
     BudgetExceeded,
+    DataChanged,
     EngineError,
     FpinqError,
     KernelViolation,
@@ -47,6 +49,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "Answers",
+    "BadData",
     "BadEpsilon",
     "BadExpression",
     "BadPartition",
@@ -55,6 +58,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "Column",
+    "DataChanged",
     "EngineError",
     "FpinqError",
     "Groups",

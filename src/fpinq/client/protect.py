@@ -19,7 +19,7 @@ from fpinq.model import epsilon as exact
 from fpinq.model import expressions
 from fpinq.model.actions import Assign
 from fpinq.model.errors import ProgramError, suggest
-from fpinq.model.expressions import Schema
+from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable
 from fpinq.model.transformations import LiteralTable
 from fpinq.runtime import ProtectedSystem
@@ -64,13 +64,13 @@ def protect(
     most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(data, rows_per_unit)
     known: Mapping[str, Any] = columns or {}
     if all(isinstance(column, Column) for column in known.values()):
-        known = dict.fromkeys(data, dict(known))  # the same for every table that has such a column
+        known = {table: dict(known) for table in data}
     return root.of_persons(data, unit, most, schema or {}, known)
 
 
 def public(rows: Any, schema: Mapping[str, Any] | None = None) -> Table:
     """A literal table: public, with scaling factor 0. A list of dicts or a data frame."""
-    table = relation(rows, _schema(schema))
+    table = relation(rows, _types(schema))
     literal = LiteralTable(table.schema, table.rows)
     literal.shape()
     return Table(table.schema, Made(f"public, {len(table.rows)} rows"), transformation=literal)
@@ -90,7 +90,7 @@ class _Root:
 
     def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
         """The table of a root whose records are rows."""
-        found = self._engine().add_root(self.name, data, _schema(schema))
+        found = self._engine().add_root(self.name, data, _types(schema))
         known = _known(columns, found)
         self.system.protect(self.name, found, self.budget)
         return Table(
@@ -121,7 +121,7 @@ class _Root:
         for mapping in (most, schemas, columns):
             if unknown := [table for table in mapping if table not in data]:
                 raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
-        given = {t: found for t, s in schemas.items() if (found := _schema(s)) is not None}
+        given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
         persons = self._engine().add_persons(self.name, data, unit=unit, schemas=given or None)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
         self.system.protect(self.name, persons, self.budget)
@@ -158,13 +158,13 @@ def _named(data: Any, name: str | None) -> str:
     return name
 
 
-def _schema(schema: Mapping[str, Any] | None) -> Schema | None:
+def _types(schema: Mapping[str, Any] | None) -> dict[str, Type] | None:
     """The schema that the owner states."""
     if schema is None:
         return None
     if not isinstance(schema, Mapping) or not schema:
         raise ProgramError('schema is a dict from column names to types, such as {"age": "int64"}')
-    return Schema.of({name: column_type(type_) for name, type_ in schema.items()})
+    return {name: column_type(type_) for name, type_ in schema.items()}
 
 
 def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Column]:

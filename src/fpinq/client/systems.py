@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from fpinq.engines.interface import Engine
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import ProgramError
-from fpinq.model.expressions import Schema
+from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons
 from fpinq.model.semantics import Table
 from fpinq.runtime import Observation, ProtectedSystem, ReferenceEngine
@@ -34,13 +34,17 @@ class System(Protocol):
 class DataEngine(Engine, Protocol):
     """An engine that data can be given to."""
 
-    def add_root(self, name: str, source: Any, schema: Schema | None = None) -> Schema:
+    def add_root(self, name: str, source: Any, schema: Mapping[str, Type] | None = None) -> Schema:
         """Make source the table of a root; its schema."""
 
     def add_persons(
-        self, name: str, sources: Mapping[str, Any], *, unit: str, schemas: Mapping[str, Schema] | None = None
+        self,
+        name: str,
+        tables: Mapping[str, Any],
+        unit: str,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
     ) -> Persons:
-        """Make sources the tables of a root of persons; its shape."""
+        """Make them the tables of a root of persons; its shape."""
 
 
 _systems: dict[object, ProtectedSystem] = {}
@@ -60,8 +64,7 @@ def _engine(engine: object) -> Engine:
     if engine == "duckdb":
         from fpinq.engines.duckdb import DuckDB
 
-        duckdb: Engine = DuckDB()
-        return duckdb
+        return DuckDB()
     if engine == "reference":
         return ReferenceEngine()
     if hasattr(engine, "measure") and hasattr(engine, "add_root"):

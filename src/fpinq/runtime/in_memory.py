@@ -5,7 +5,7 @@ from typing import Any
 
 from fpinq.engines import reference
 from fpinq.engines.reference import PersonBag, Relation
-from fpinq.model.errors import BadTransformation, ProgramError
+from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 from fpinq.model.plans import Persons, Plan
 from fpinq.model.queries import PrimitiveQuery, Statistic
@@ -18,7 +18,7 @@ class ReferenceEngine:
     def __init__(self) -> None:
         self._database: dict[str, Relation | PersonBag] = {}
 
-    def add_root(self, name: str, source: object, schema: Schema | None = None) -> Schema:
+    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
         """Take a copy of the rows as a root's table."""
         table = relation(source, schema)
         self._database[name] = table
@@ -27,25 +27,24 @@ class ReferenceEngine:
     def add_persons(
         self,
         name: str,
-        sources: Mapping[str, object],
-        *,
+        tables: Mapping[str, object],
         unit: str,
-        schemas: Mapping[str, Schema] | None = None,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
     ) -> Persons:
         """Take a copy of several tables as a root of persons. Rows whose unit is null belong to nobody."""
-        tables = {t: relation(source, (schemas or {}).get(t)) for t, source in sources.items()}
-        shape = Persons(unit, tuple((t, table.schema) for t, table in tables.items()))
-        if len({table.schema.type_of(unit) for table in tables.values()}) != 1:
-            raise BadTransformation(f"the unit {unit!r} must have the same type in every table")
-        empty = {t: Relation(table.schema, ()) for t, table in tables.items()}
+        relations = {t: relation(source, (schemas or {}).get(t)) for t, source in tables.items()}
+        shape = Persons(unit, tuple((t, table.schema) for t, table in relations.items()))
+        if len({table.schema.type_of(unit) for table in relations.values()}) != 1:
+            raise BadData(f"{unit!r} must have the same type in every table")
+        empty = {t: Relation(table.schema, ()) for t, table in relations.items()}
         rows: dict[Value, dict[str, list[tuple[Value, ...]]]] = {}
-        for t, table in tables.items():
+        for t, table in relations.items():
             position = table.schema.names().index(unit)
             for record in table.rows:
                 if record[position] is not None:
                     rows.setdefault(record[position], {}).setdefault(t, []).append(record)
         persons = tuple(
-            {**empty, **{t: Relation(tables[t].schema, tuple(records)) for t, records in own.items()}}
+            {**empty, **{t: Relation(relations[t].schema, tuple(records)) for t, records in own.items()}}
             for own in rows.values()
         )
         self._database[name] = PersonBag(shape, persons)
@@ -62,12 +61,10 @@ class ReferenceEngine:
         self._database.clear()
 
 
-def relation(source: object, schema: Schema | None = None) -> Relation:
-    """Rows in memory as a relation; the schema is inferred from the values where it is not given."""
+def relation(source: object, types: Mapping[str, Type] | None = None) -> Relation:
+    """Rows in memory as a relation; the types are inferred from the values where they are not given."""
     rows = _rows(source)
-    schema = schema or _inferred(rows)
-    if unknown := {name for row in rows for name in row} - set(schema.names()):
-        raise ProgramError(f"the data has columns that the schema does not: {', '.join(sorted(unknown))}")
+    schema = Schema.of(types) if types else _inferred(rows)
     return Relation(schema, tuple(_record(row, schema) for row in rows))
 
 
@@ -83,12 +80,12 @@ def _rows(source: object) -> list[Mapping[str, Any]]:
     elif isinstance(source, list | tuple):
         rows = source
     else:
-        raise ProgramError(
+        raise BadData(
             "the reference engine takes a list of dicts or a data frame; for files use engine='duckdb'"
         )
     rows = list(rows)
     if not all(isinstance(row, Mapping) for row in rows):
-        raise ProgramError("rows must be dicts from column names to values, such as {'age': 37}")
+        raise BadData("rows must be dicts from column names to values, such as {'age': 37}")
     return rows
 
 
@@ -103,11 +100,11 @@ def _inferred(rows: list[Mapping[str, Any]]) -> Schema:
             elif {known, found} == {Type.INT64, Type.FLOAT64}:
                 types[name] = Type.FLOAT64
             else:
-                raise ProgramError(f"column {name!r} has values of different types; convert it first")
+                raise BadData(f"column {name!r} has values of different types; convert it first")
     if not types:
-        raise ProgramError("no rows to infer the columns from: say schema={'age': 'int64', …}")
+        raise BadData("no rows to infer the columns from: say schema={'age': 'int64', …}")
     if untyped := [name for name, type_ in types.items() if type_ is None]:
-        raise ProgramError(f"no value to infer the type of {untyped[0]!r} from: say schema=…")
+        raise BadData(f"no value to infer the type of {untyped[0]!r} from: say schema=…")
     return Schema(tuple((name, type_) for name, type_ in types.items() if type_ is not None))
 
 
@@ -120,5 +117,5 @@ def _value(value: Any, name: str, type_: Type) -> Value:
         value = float(value)
     try:
         return checked_value(value, type_)
-    except ProgramError:
-        raise ProgramError(f"column {name!r} has values that are not {type_.value}") from None
+    except BadExpression:
+        raise BadData(f"column {name!r} has values that are not {type_.value}") from None

@@ -68,11 +68,10 @@ class Statistics:
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> list[Statistic]:
         """The exact statistic of each query: of the table, or of the part with the same number."""
-        with self._lock:
-            if by is None and (part := _part_of(plan, queries[0])) is not None:
-                return [self._of_siblings(*part, queries[0])]
-            key = (id(plan), by, tuple(queries))
-            return self._once(key, plan, lambda: self._engine.measure(plan, by, queries))
+        if by is None and (part := _part_of(plan, queries[0])) is not None:
+            return [self._of_siblings(*part, queries[0])]
+        key = (id(plan), by, tuple(queries))
+        return self._once(key, plan, lambda: self._engine.measure(plan, by, queries))
 
     def _of_siblings(self, siblings: Siblings, index: int, query: PrimitiveQuery) -> Statistic:
         def scan() -> list[Statistic]:
@@ -83,15 +82,18 @@ class Statistics:
         return self._once(key, siblings.parent, scan)[index]
 
     def _once(self, key: Hashable, plan: Plan, scan: Callable[[], list[Statistic]]) -> list[Statistic]:
-        if key in self._measured:
-            self._measured.move_to_end(key)
-            return self._measured[key][1]
-        statistics = scan()
-        self._measured[key] = (plan, statistics)
-        self._integers += _size(statistics)
-        while self._integers > self._max_integers:
-            _, (_, forgotten) = self._measured.popitem(last=False)
-            self._integers -= _size(forgotten)
+        with self._lock:
+            if key in self._measured:
+                self._measured.move_to_end(key)
+                return self._measured[key][1]
+        statistics = scan()  # without the lock: others may measure at the same time
+        with self._lock:
+            if key not in self._measured:
+                self._measured[key] = (plan, statistics)
+                self._integers += _size(statistics)
+            while self._integers > self._max_integers:
+                _, (_, forgotten) = self._measured.popitem(last=False)
+                self._integers -= _size(forgotten)
         return statistics
 
 

@@ -79,13 +79,14 @@ class ProtectedSystem:
     def act(self, action: Action) -> Observation:
         """What the client is told of its action; BOTTOM if the budget does not allow it.
 
-        A ProgramError or a LedgerError is raised before anything is charged. An
-        EngineError comes after the charge, and the charge stands: a refund
+        A ProgramError, DataChanged or LedgerError is raised before anything is
+        charged. An EngineError comes after the charge, and the charge stands: a refund
         would tell about the data.
         """
         with self._lock:
             before = self._configuration = self._without_dropped()
             transition = step(before, action)
+            self._check_unchanged(transition)
             self._record.charge(action, transition)
             self._configuration = transition.configuration
         observation = self._observe(transition, before)
@@ -102,6 +103,12 @@ class ProtectedSystem:
             for query, statistic in zip(label.queries, statistics, strict=True)
         )
         return Answered(released, charges(before.accounts, transition.configuration.accounts))
+
+    def _check_unchanged(self, transition: Transition) -> None:
+        # Whether a file was replaced says nothing about its records, so it may be found before the charge.
+        check = getattr(self.engine, "check_unchanged", None)
+        if check is not None and isinstance(transition.label, Measure):
+            check(transition.label.plan)
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
