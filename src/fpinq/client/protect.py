@@ -140,7 +140,7 @@ class _Root:
             roots={self.name: self.label},
             columns=known,
             budgets=self.shared,
-            within=Within(self.name, body, unit),
+            within=Within(self.name, body, frozenset({unit})),
         )
 
     def _engine(self) -> DataEngine:
