@@ -24,7 +24,7 @@ from fpinq.model.queries import MAX_SQUARED_WIDTH
 WIDTH_BITS = 30
 MAGNITUDE_BITS = 52
 # Steps outside this range could not be divided by in doubles.
-SMALLEST_STEP_BITS, LARGEST_STEP_BITS = -900, 900
+SMALLEST_STEP_BITS, LARGEST_STEP_BITS = -900, 971
 
 
 @dataclass(frozen=True)
