@@ -107,7 +107,7 @@ def test_a_condition_can_be_summed_and_averaged(people: fp.Table) -> None:
 def test_quantiles_of_a_list_share_the_epsilon(people: fp.Table) -> None:
     before = people.remaining
     answers = people.noisy_quantile(SURE, [0, 0.5, 1], _.age, bounds=(0, 110))
-    assert [key for key in answers] == [0, 0.5, 1]
+    assert list(answers) == [0, 0.5, 1]
     assert before - people.remaining == SURE  # type: ignore[operator]
     poor = people.with_budget(fp.Budget(1))
     with pytest.raises(fp.BudgetExceeded):
