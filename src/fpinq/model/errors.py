@@ -4,6 +4,7 @@ FpinqError
 ├── ProgramError      the analyst's mistake; nothing charged
 ├── BudgetExceeded    ⊥; nothing charged
 ├── LedgerError       not durable; nothing answered
+├── DataChanged       a file is not the one that was protected; nothing measured
 └── EngineError       failed after the charge; the charge stands
 KernelViolation       our bug, outside the tree; stop
 
@@ -82,6 +83,10 @@ class BadQuery(ProgramError):
     """A primitive query whose parameters make no sense, or the wrong number of them."""
 
 
+class BadData(ProgramError):
+    """Data that cannot be protected as it is: no such file, no columns, types that rows do not have."""
+
+
 class BudgetExceeded(FpinqError):
     """⊥: the query would cost more than is left. Nothing was charged, nothing was asked of the data."""
 
@@ -96,8 +101,20 @@ class LedgerError(FpinqError):
     """The charge could not be made durable, so nothing was answered."""
 
 
+class DataChanged(FpinqError):
+    """A file is not the one that was protected. Found before anything is measured."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        super().__init__(f"the data of {root!r} changed since it was protected: protect the new data instead")
+
+
 class EngineError(FpinqError):
     """The engine failed after the charge. The charge stands: a refund could tell about the data."""
+
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+        super().__init__(f"the engine failed; the data's owner finds the reason under reference {reference}")
 
 
 class KernelViolation(Exception):

@@ -1,0 +1,5 @@
+"""Plans to exact integers on DuckDB."""
+
+from fpinq.engines.duckdb.engine import DuckDB
+
+__all__ = ["DuckDB"]

@@ -1,0 +1,339 @@
+"""The embedded engine: one locked, in-memory DuckDB.
+
+Locked means: no files but the protected ones, no extensions, no Python
+variables, no way to change that. The list of files cannot grow once it is
+locked, so a root with new files gets a new DuckDB, and what is in memory moves
+there.
+
+Analysts never send SQL; this is the second wall.
+"""
+
+import contextlib
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from fpinq.engines import reference
+from fpinq.engines.duckdb import sources, statistics
+from fpinq.engines.duckdb.expressions import SQL_TYPES
+from fpinq.engines.duckdb.plans import Lowering, PersonSource, Source, canonical
+from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.expressions import Schema, Type
+from fpinq.model.plans import Persons, Plan, RootTable, Term
+from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.transformations import Partitioning
+
+_owner = logging.getLogger("fpinq.owner")
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A relation of ours: a view of files, or a table (then the view's SQL is None)."""
+
+    relation: str
+    view: str | None
+    pins: tuple[sources.Pin, ...]
+
+
+class DuckDB:
+    """Turns plans into exact integers with DuckDB. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._spill = tempfile.mkdtemp(prefix="fpinq-")
+        self._stored: list[_Stored] = []
+        self._roots: dict[str, Source | PersonSource] = {}
+        self._pins: dict[str, tuple[sources.Pin, ...]] = {}
+        self._connection = self._open(())
+
+    # ── roots ────────────────────────────────────────────────────────────────────────
+
+    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
+        """Protect a table of rows under a name; its public schema.
+
+        source: a path or glob of parquet or csv (or a list of them), a pandas
+        or polars DataFrame, a pyarrow Table, a list of dicts. Files are read
+        where they are at each measurement, everything else is copied now. A
+        schema says which columns there are and of which types; it is needed if
+        the data does not tell. BadData if the data is not as it says.
+        """
+        with self._lock:
+            self._check_new(name)
+            stored, relation = self._add(source, schema)
+            self._roots[name] = relation
+            self._pins[name] = stored.pins
+            return relation.schema
+
+    def add_persons(
+        self,
+        name: str,
+        tables: Mapping[str, object],
+        unit: str,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
+    ) -> Persons:
+        """Protect several tables about the same persons; the shape of the root.
+
+        A person is all rows of all tables with the same value in the unit
+        column. Rows where it is null belong to nobody and are left out.
+        """
+        with self._lock:
+            self._check_new(name)
+            if not tables:
+                raise BadData("persons need one or more tables")
+            added = {table: self._add(data, (schemas or {}).get(table)) for table, data in tables.items()}
+            types = set()
+            for table, (_, relation) in added.items():
+                if unit not in relation.schema.names():
+                    raise BadData(f"table {table!r} has no column {unit!r} to tell the persons by")
+                types.add(relation.schema.type_of(unit))
+            if len(types) > 1:
+                raise BadData(f"{unit!r} must have the same type in every table")
+            shape = Persons(unit, tuple((table, relation.schema) for table, (_, relation) in added.items()))
+            self._roots[name] = PersonSource(
+                shape, {table: relation for table, (_, relation) in added.items()}
+            )
+            self._pins[name] = tuple(pin for stored, _ in added.values() for pin in stored.pins)
+            return shape
+
+    def _check_new(self, name: str) -> None:
+        if name in self._roots:
+            raise BadData(f"there is a root {name!r} already")
+
+    def _add(self, source: object, schema: Mapping[str, Type] | None) -> tuple[_Stored, Source]:
+        relation = f"r{len(self._stored)}"
+        try:
+            if sources.is_files(source):
+                return self._add_files(relation, source, schema)
+            return self._add_frame(relation, source, schema)
+        except duckdb.Error as error:
+            reference_number = _log(error)
+            raise BadData(
+                f"the data cannot be read; the reason is in the owner's log under {reference_number}"
+            ) from None
+
+    def _add_files(
+        self, relation: str, source: Any, schema: Mapping[str, Type] | None
+    ) -> tuple[_Stored, Source]:
+        files = sources.find_files(source)
+        self._allow(files.pins)
+        scan = files.scan()
+        found = _describe(self._connection, scan)
+        if files.format == "csv":
+            if schema is not None:
+                stated = {
+                    column: SQL_TYPES[type_] for column, type_ in schema.items() if column in dict(found)
+                }
+                scan = files.scan(stated)
+                found = _describe(self._connection, scan)
+            else:
+                scan = files.scan(dict(found))
+            # Read it to the end once, so that no measurement stumbles over a line.
+            self._connection.execute(f"SELECT count(COLUMNS(*)) FROM {scan}").fetchall()
+        elif any(
+            _describe(self._connection, sources.Files((pin,), files.format).scan()) != found
+            for pin in files.pins[1:]
+        ):
+            raise BadData("the files of one table must have the same columns and types")
+        columns = sources.convert(found, schema)
+        select, shape, raw = sources.as_relation(columns, scan, lazy=True)
+        stored = _Stored(relation, select, files.pins)
+        self._connection.execute(f"CREATE VIEW {relation} AS {select}")
+        self._stored.append(stored)
+        return stored, Source(relation, shape, raw)
+
+    def _add_frame(
+        self, relation: str, source: Any, schema: Mapping[str, Type] | None
+    ) -> tuple[_Stored, Source]:
+        if sources.is_rows(source):
+            sources.check_text(source)
+            arrays, types = sources.columns_of_rows(source, schema)
+            if not arrays:
+                raise BadData("the data has no rows and no schema: state it, schema={…}")
+            columns = [
+                sources.Converted(name, type_, f"CAST(x{i} AS {SQL_TYPES[type_]})", type_ is Type.FLOAT64)
+                for i, (name, type_) in enumerate(types.items())
+            ]
+            frame: object = arrays
+        else:
+            frame, names = sources.frame_of(source)
+            if not names:
+                raise BadData("the data has no columns")
+            columns = []
+        with _registered(self._connection, frame):
+            if not columns:
+                found = [type_ for _, type_ in _describe(self._connection, "incoming")]
+                listed = ", ".join(f"x{i} AS {sources.identifier(n)}" for i, n in enumerate(names))
+                columns = sources.convert(zip(names, found, strict=True), schema)
+                select, shape, raw = sources.as_relation(
+                    columns, f"(SELECT {listed} FROM incoming)", lazy=False
+                )
+            else:
+                select, shape, raw = sources.as_relation(columns, "incoming", lazy=False)
+            self._connection.execute(f"CREATE TABLE {relation} AS {select}")
+        stored = _Stored(relation, None, ())
+        self._stored.append(stored)
+        return stored, Source(relation, shape, raw)
+
+    # ── measuring ────────────────────────────────────────────────────────────────────
+
+    def measure(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> list[Statistic]:
+        """The exact statistic of each query: of the table, or of the part with the same number.
+
+        Raises DataChanged, before it reads anything, if a file is not the one
+        that was protected; EngineError, with a reference into the owner's log
+        and nothing else, if DuckDB fails.
+        """
+        self.check_unchanged(plan)
+        lowering = Lowering(self._roots)
+        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+        with self._failing_quietly(), self._cursor() as cursor:
+            cursor.execute(measurement.sql, measurement.parameters)
+            if measurement.is_histogram:
+                found = cursor.fetchnumpy()
+                return [statistics.histogram(found["g"].tolist(), found["n"].tolist())]
+            return measurement.read(cursor.fetchall())
+
+    def rows(self, plan: Plan) -> reference.Relation:
+        """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
+        self.check_unchanged(plan)
+        lowering = Lowering(self._roots)
+        table = canonical(lowering.plan(plan))
+        sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
+        with self._failing_quietly(), self._cursor() as cursor:
+            cursor.execute(sql, lowering.parameters.given())
+            return reference.Relation(table.schema, tuple(cursor.fetchall()))
+
+    def explain(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> tuple[str, str]:
+        """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
+        lowering = Lowering(self._roots)
+        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+        with self._cursor() as cursor:
+            cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
+            return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
+
+    def check_unchanged(self, plan: Plan) -> None:
+        """DataChanged if a file that the plan reads is not the one that was protected."""
+        for root in _roots_of(plan):
+            if not all(pin.holds() for pin in self._pins[root]):
+                raise DataChanged(root)
+
+    def close(self) -> None:
+        """Forget all data."""
+        with self._lock:
+            self._connection.close()
+            self._roots.clear()
+            shutil.rmtree(self._spill, ignore_errors=True)
+
+    # ── DuckDB ───────────────────────────────────────────────────────────────────────
+
+    def _open(self, files: Sequence[sources.Pin]) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(
+            ":memory:",
+            config={
+                "allow_community_extensions": "false",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "pandas_analyze_sample": "100000",
+                "python_enable_replacements": "false",
+                "temp_directory": os.path.join(self._spill, "spill"),
+            },
+        )
+        allowed = ", ".join(sources.quote(pin.path) for pin in files)
+        connection.execute(f"SET allowed_paths = [{allowed}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
+
+    def _allow(self, files: Sequence[sources.Pin]) -> None:
+        """Make files readable: a new DuckDB, for a locked one cannot be told of them."""
+        known = {pin.path: pin for stored in self._stored for pin in stored.pins}
+        if all(pin.path in known for pin in files):
+            return
+        connection = self._open([*known.values(), *(pin for pin in files if pin.path not in known)])
+        for stored in self._stored:
+            if stored.view is not None:
+                connection.execute(f"CREATE VIEW {stored.relation} AS {stored.view}")
+                continue
+            rows = _Stream(self._connection.cursor().sql(f"SELECT * FROM {stored.relation}"))
+            with _registered(connection, rows):
+                connection.execute(f"CREATE TABLE {stored.relation} AS SELECT * FROM incoming")
+        # Measurements under way keep the old one until they end.
+        self._connection = connection
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._lock:
+            cursor = self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextlib.contextmanager
+    def _failing_quietly(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            raise EngineError(_log(error)) from None
+
+
+class _Stream:
+    """A relation to be read as Arrow batches, without pyarrow."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._relation.__arrow_c_stream__(requested_schema)
+
+
+@contextlib.contextmanager
+def _registered(connection: duckdb.DuckDBPyConnection, frame: object) -> Iterator[None]:
+    """A Python object as the relation `incoming`, for a moment."""
+    connection.register("incoming", frame)
+    try:
+        yield
+    finally:
+        connection.unregister("incoming")
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]]:
+    """The columns of a relation and their types."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    return [(name, type_) for name, type_, *_ in rows]
+
+
+def _log(error: Exception) -> str:
+    """A short reference to an engine's error, whose words only the owner may read."""
+    number = secrets.token_hex(4)
+    _owner.error("engine failure %s: %s", number, error)
+    return number
+
+
+def _roots_of(plan: Plan) -> set[str]:
+    """The roots that a plan reads."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[Plan] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, RootTable):
+            found.add(node.root)
+        elif isinstance(node, Term):
+            waiting += node.arguments
+    return found
