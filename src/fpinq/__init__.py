@@ -1,3 +1,94 @@
 """Featherweight PINQ for Python: private queries over sensitive tables."""
 
+from fpinq.client.answers import Answer, Answers
+from fpinq.client.bounds import Column
+from fpinq.client.budgets import Budget
+from fpinq.client.groups import Groups
+from fpinq.client.joins import all_, first, unique
+from fpinq.client.parts import Parts
+from fpinq.client.protect import protect, public
+
+# Queries are classes, spelled as functions: fp.count(), fp.average(f, bounds=…).
+from fpinq.client.queries import Average as average  # noqa: N813
+from fpinq.client.queries import Cdf as cdf  # noqa: N813
+from fpinq.client.queries import Count as count  # noqa: N813
+from fpinq.client.queries import ExponentialMechanism as exponential_mechanism  # noqa: N813
+from fpinq.client.queries import Histogram as histogram  # noqa: N813
+from fpinq.client.queries import Median as median  # noqa: N813
+from fpinq.client.queries import Mode as mode  # noqa: N813
+from fpinq.client.queries import OrderStatistic as order_statistic  # noqa: N813
+from fpinq.client.queries import Quantile as quantile  # noqa: N813
+from fpinq.client.queries import Query
+from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
+from fpinq.client.queries import Sum as sum  # noqa: N813
+from fpinq.client.queries import Variance as variance  # noqa: N813
+from fpinq.client.shorthand import _, if_else
+from fpinq.client.table import Table
+from fpinq.model.errors import (
+    BadData,
+    BadEpsilon,
+    BadExpression,
+    BadPartition,
+    BadQuery,
+    BadTransformation,
+    BudgetExceeded,
+    DataChanged,
+    EngineError,
+    FpinqError,
+    KernelViolation,
+    LedgerError,
+    ProgramError,
+    UnboundedStability,
+    UnknownColumn,
+    UnknownTable,
+    WrongArity,
+)
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "BadData",
+    "BadEpsilon",
+    "BadExpression",
+    "BadPartition",
+    "BadQuery",
+    "BadTransformation",
+    "Budget",
+    "BudgetExceeded",
+    "Column",
+    "DataChanged",
+    "EngineError",
+    "FpinqError",
+    "Groups",
+    "KernelViolation",
+    "LedgerError",
+    "Parts",
+    "ProgramError",
+    "Query",
+    "Table",
+    "UnboundedStability",
+    "UnknownColumn",
+    "UnknownTable",
+    "WrongArity",
+    "_",
+    "all_",
+    "average",
+    "cdf",
+    "count",
+    "exponential_mechanism",
+    "first",
+    "histogram",
+    "if_else",
+    "median",
+    "mode",
+    "order_statistic",
+    "protect",
+    "public",
+    "quantile",
+    "standard_deviation",
+    "sum",
+    "unique",
+    "variance",
+]

@@ -1,0 +1,177 @@
+"""How far an answer may be off: known from the mechanism alone, so it costs nothing.
+
+A count or a sum is an integer plus discrete Laplace noise: its interval is
+exact. An average or a variance is a quotient of such integers; its interval
+is first-order, with the exact tail of the Laplace combination it amounts to,
+and says that it is approximate.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Protocol
+
+from fpinq.model.errors import BadQuery
+from fpinq.noise import DiscreteLaplace
+
+Number = int | float | Fraction
+
+
+class Uncertainty(Protocol):
+    """What an answer knows of its error."""
+
+    approximate: bool
+
+    def standard_error(self) -> float | None:
+        """The standard deviation of the noise in the answer; None where there is no such thing."""
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number] | None:
+        """Where the exact statistic is, with this confidence; None where there is no such thing."""
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """One discrete Laplace draw, in units of a step: exact. Without a scale there is no noise at all."""
+
+    scale: Fraction | None
+    step: Fraction = Fraction(1)
+    approximate = False
+
+    def standard_error(self) -> float:
+        """√(2a)/(1 − a) steps, a = e^(−1/scale)."""
+        if self.scale is None:
+            return 0.0
+        return DiscreteLaplace(self.scale).standard_deviation * float(self.step)
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
+        """value ± the least t with P[|noise| ≤ t] ≥ confidence."""
+        if self.scale is None:
+            return value, value
+        t: Number = DiscreteLaplace(self.scale).interval(confidence) * self.step
+        if type(value) is int and self.step == 1:
+            t = int(t)
+        elif isinstance(value, float):
+            t = float(t)
+        return value - t, value + t
+
+
+@dataclass(frozen=True)
+class LaplaceCombination:
+    """To first order the answer is off by Σ wᵢ·Lᵢ, Laplace draws of scale 1. It stays within bounds."""
+
+    weights: tuple[float, ...]
+    lower: float
+    upper: float
+    approximate = True
+
+    def standard_error(self) -> float:
+        """√(2·Σ wᵢ²), or what the bounds leave of it."""
+        spread = math.sqrt(2 * math.fsum(w * w for w in self.weights))
+        return min(spread, (self.upper - self.lower) / 2)
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[float, float]:
+        """value ± the t that the combination stays within, cut at the bounds."""
+        t = combination_quantile(self.weights, float(confidence))
+        return max(self.lower, value - t), min(self.upper, value + t)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Off by the sum of many draws: about normal. It stays within bounds."""
+
+    deviation: float
+    lower: float
+    upper: float
+    approximate = True
+
+    def standard_error(self) -> float:
+        """The standard deviation, or what the bounds leave of it."""
+        return min(self.deviation, (self.upper - self.lower) / 2)
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[float, float]:
+        """value ± the normal quantile, cut at the bounds."""
+        t = self.deviation * NormalDist().inv_cdf((1 + float(confidence)) / 2)
+        return max(self.lower, value - t), min(self.upper, value + t)
+
+
+@dataclass(frozen=True)
+class ChosenPoint:
+    """A point chosen by its rank: off by few ranks; how far in value depends on the data."""
+
+    lower: float | int
+    upper: float | int
+    approximate = False
+
+    def standard_error(self) -> None:
+        """Unknown: it depends on the data."""
+        return
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
+        """The bounds: all that can be said without asking the data again."""
+        return self.lower, self.upper
+
+
+@dataclass(frozen=True)
+class ChosenCandidate:
+    """One of several candidates: there is no interval."""
+
+    approximate = False
+
+    def standard_error(self) -> None:
+        """There is none."""
+        return
+
+    def interval(self, value: Number, confidence: Fraction) -> None:
+        """There is none."""
+        return
+
+
+def exact_confidence(confidence: object) -> Fraction:
+    """A confidence strictly between 0 and 1; a float through its shortest repr."""
+    exact: Fraction | None = None
+    if type(confidence) is float and 0 < confidence < 1:
+        exact = Fraction(repr(confidence))
+    elif (type(confidence) is Fraction or type(confidence) is Decimal) and 0 < confidence < 1:
+        exact = Fraction(confidence)
+    if exact is not None:
+        return exact
+    raise BadQuery("a confidence is strictly between 0 and 1, such as 0.95")
+
+
+def combination_quantile(weights: Sequence[float], confidence: float) -> float:
+    """The t with P[|Σ wᵢ·Lᵢ| ≤ t] = confidence, Lᵢ independent Laplace draws of scale 1.
+
+    By partial fractions of the characteristic function Π 1/(1 + wᵢ²u²): the
+    tail is Σ Aᵢ·e^(−t/wᵢ), Aᵢ = Π_{j≠i} wᵢ²/(wᵢ² − wⱼ²). Equal weights are
+    moved apart by a little, upwards.
+    """
+    apart = _apart(sorted(abs(w) for w in weights if w))
+    if not apart:
+        return 0.0
+    if not math.isfinite(apart[-1]):
+        return math.inf
+
+    def tail(t: float) -> float:
+        return math.fsum(
+            math.prod(w * w / (w * w - v * v) for v in apart if v != w) * math.exp(-t / w) for w in apart
+        )
+
+    low, high = 0.0, apart[-1]
+    while tail(high) > 1 - confidence:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) > 1 - confidence else (low, middle)
+    return high
+
+
+def _apart(weights: list[float]) -> list[float]:
+    apart: list[float] = []
+    for w in weights:
+        if w < weights[-1] * 1e-6:
+            continue  # too small to matter, and to divide by
+        apart.append(max(w, apart[-1] * 1.01) if apart else w)
+    return apart
