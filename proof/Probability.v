@@ -13,6 +13,9 @@ Open Scope R_scope.
 Lemma exp_mono x y : x <= y -> exp x <= exp y.
 Proof. intros [H| ->]; [left; apply exp_increasing, H|lra]. Qed.
 
+Lemma exp_nothing x : exp (x - x) = 1.
+Proof. replace (x - x) with 0 by ring. apply exp_0. Qed.
+
 Fixpoint sum {A} (f : A -> R) (l : list A) : R := match l with [] => 0 | x :: l => f x + sum f l end.
 
 Lemma sum_app {A} (f : A -> R) l k : sum f (l ++ k) = sum f l + sum f k.
