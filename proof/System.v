@@ -14,6 +14,9 @@ Open Scope R_scope.
 Fixpoint sum_from (i n : nat) (f : nat -> nat) : nat :=
   match n with O => O | S n => (f i + sum_from (S i) n f)%nat end.
 
+Lemma sum_from_ext n f g : (forall i, f i = g i) -> forall i, sum_from i n f = sum_from i n g.
+Proof. intros H. induction n as [|n IH]; intros i; simpl; [reflexivity|]. rewrite H, IH. reflexivity. Qed.
+
 Record System := {
   table : Type;
 
