@@ -400,7 +400,7 @@ Section Keys.
   Qed.
 
   (** *** Semi-join and anti-join: keep the rows of T whose key occurs in U, or
-      those whose key does not.  Stable in T; in U one record may admit any
+      those whose key does not.  Stable in T; in U one record may let in any
       number of rows, see [semi_join_unbounded]. *)
   Definition semi_join {A B} (keep : bool) (keyA : A -> K) (keyB : B -> K) (T : list A) (U : list B) : list A :=
     filter (fun x => Bool.eqb keep (if in_dec eq_dec (keyA x) (map keyB U) then true else false)) T.
