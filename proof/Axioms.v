@@ -1,7 +1,7 @@
 (** What each main theorem rests on.  The Makefile checks that nothing is listed
     beyond the axioms of the standard library's classical reals. *)
 
-Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.Sources Fpinq.Instance Fpinq.Compute.
+Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Sources Fpinq.Instance Fpinq.Compute.
 
 Goal True. idtac "theorem stability_sound". Abort.
 Print Assumptions stability_sound.
@@ -13,6 +13,8 @@ Goal True. idtac "theorem noise_private". Abort.
 Print Assumptions noise_private.
 Goal True. idtac "theorem choose_private". Abort.
 Print Assumptions choose_private.
+Goal True. idtac "theorem permute_and_flip_private". Abort.
+Print Assumptions permute_and_flip_private.
 Goal True. idtac "theorem charge_potential". Abort.
 Print Assumptions charge_potential.
 Goal True. idtac "theorem certificate_charge". Abort.

@@ -404,3 +404,12 @@ Definition stability_table : list (string * shape) := [
 
 Definition show_table : string :=
   concat "; " (map (fun '(name, s) => name ++ "=" ++ show_stability s) stability_table).
+
+(** Two parts queried at 1/10 and 1/5 cost the root 1/5, the larger; a price is
+    known before it is paid; what does not fit changes nothing. *)
+Example two_parts :
+  session 1 [1#2] [Partition_ 0 2 1; Query_ 1 (1#10); Query_ 2 (1#5); Price_ 1 (1#5); Query_ 0 (2#5)] =
+  "tau C=0,0,0 D=0,0,0 M=0; measured C=1/10,1/10,0 D=0,1/10,0 M=1/10; " ++
+  "measured C=1/5,1/10,1/5 D=0,1/10,1/5 M=1/5; price 1/10 C=1/5,1/10,1/5 D=0,1/10,1/5 M=1/5; " ++
+  "bottom C=1/5,1/10,1/5 D=0,1/10,1/5 M=1/5".
+Proof. reflexivity. Qed.

@@ -1,12 +1,12 @@
 (** * Everything together
 
     Bags over any ordered record type, the registry of transformations,
-    partition by listed keys, discrete Laplace noise on vectors of sums and the
-    exponential mechanism: they keep every promise of [System], so the theorems
-    hold with no hypothesis left. *)
+    partition by listed keys, discrete Laplace noise on vectors of sums, the
+    exponential mechanism and permute-and-flip: they keep every promise of
+    [System], so the theorems hold with no hypothesis left. *)
 
 Require Import Reals Lra Lia List Arith ZArith Permutation.
-Require Import Fpinq.Bags Fpinq.Stability Fpinq.Plans Fpinq.Probability Fpinq.Mechanisms.
+Require Import Fpinq.Bags Fpinq.Stability Fpinq.Plans Fpinq.Probability Fpinq.Mechanisms Fpinq.PermuteAndFlip.
 Require Fpinq.System Fpinq.Sources Fpinq.Featherweight Fpinq.General.
 Import ListNotations.
 Open Scope R_scope.
@@ -74,22 +74,32 @@ Section Instance.
     some_candidate : scores <> [];
     scores_stable : forall s, In s scores -> forall T U, (Z.abs (s T - s U) <= Z.pos step_size * Z.of_nat (distance T U))%Z }.
 
-  Inductive mechanism := Noisy (m : Statistic) | Choose (c : Choice).
+  Inductive mechanism :=
+    | Noisy (m : Statistic)
+    | Exponential (c : Choice)
+    | Permute (c : Choice).
 
   Definition rate (e : R) (d : positive) : R := e / IZR (Z.pos d).
 
   Definition score_vector (c : Choice) (T : table) : list Z := map (fun s => s T) (scores c).
+
+  (** The probability that candidate i is chosen. *)
+  Definition chosen (q : mechanism) (e : R) (T : table) (i : nat) : R :=
+    match q with
+    | Noisy _ => 0
+    | Exponential c => choose (rate e (step_size c)) (score_vector c T) i
+    | Permute c => permute_and_flip (rate e (step_size c)) (score_vector c T) i
+    end.
+
+  Definition position (v : list Z) : option nat :=
+    match v with [i] => if (0 <=? i)%Z then Some (Z.to_nat i) else None | _ => None end.
 
   (** Pr[q(e, T) = v].  An answer is a vector of integers; a choice is answered
       by the position of the candidate. *)
   Definition mass (q : mechanism) (e : R) (T : table) (v : list Z) : R :=
     match q with
     | Noisy m => noise (rate e (delta m)) (measure (coordinates m) T) v
-    | Choose c =>
-        match match v with [i] => if (0 <=? i)%Z then Some (Z.to_nat i) else None | _ => None end with
-        | Some i => choose (rate e (step_size c)) (score_vector c T) i
-        | None => 0
-        end
+    | _ => match position v with Some i => chosen q e T i | None => 0 end
     end.
 
   Lemma rate_pos e d : 0 < e -> 0 < rate e d.
@@ -98,17 +108,24 @@ Section Instance.
   Lemma rate_delta e d : rate e d * IZR (Z.pos d) = e.
   Proof. unfold rate. field. apply IZR_neq. lia. Qed.
 
+  Lemma position_spec v i : position v = Some i <-> v = [Z.of_nat i].
+  Proof.
+    unfold position. destruct v as [|j [|]]; split; intros H; try discriminate.
+    - destruct (Z.leb_spec 0 j); [|discriminate]. injection H as <-. rewrite Z2Nat.id by assumption. reflexivity.
+    - injection H as ->. destruct (Z.leb_spec 0 (Z.of_nat i)); [|lia]. rewrite Nat2Z.id. reflexivity.
+  Qed.
+
+  Lemma some_score c T : score_vector c T <> [].
+  Proof. unfold score_vector. pose proof (some_candidate c) as H. destruct (scores c); simpl; congruence. Qed.
+
   Lemma mass_distribution q e T : 0 < e -> distribution (mass q e T).
   Proof.
-    intros He. destruct q as [m|c]; simpl.
+    intros He. destruct q as [m|c|c]; simpl.
     - apply noise_distribution, rate_pos, He.
-    - apply (distribution_rename (choose (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i])
-        (fun v => match v with [i] => if (0 <=? i)%Z then Some (Z.to_nat i) else None | _ => None end)).
-      + intros v i. destruct v as [|j [|]]; split; intros H; try discriminate.
-        * destruct (Z.leb_spec 0 j); [|discriminate]. injection H as <-. rewrite Z2Nat.id by assumption. reflexivity.
-        * injection H as ->. destruct (Z.leb_spec 0 (Z.of_nat i)); [|lia]. rewrite Nat2Z.id. reflexivity.
-      + apply choose_distribution. unfold score_vector. pose proof (some_candidate c) as H.
-        destruct (scores c); simpl; congruence.
+    - apply (distribution_rename (choose (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i]) position position_spec).
+      apply choose_distribution, some_score.
+    - apply (distribution_rename (permute_and_flip (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i]) position position_spec).
+      apply permute_and_flip_distribution, some_score. apply rate_pos, He.
   Qed.
 
   Lemma score_vector_bag c T U : distance T U = 0%nat -> score_vector c T = score_vector c U.
@@ -116,26 +133,33 @@ Section Instance.
     intros H. apply map_ext_in. intros s Hs. pose proof (scores_stable c s Hs T U) as K. rewrite H in K. lia.
   Qed.
 
+  Lemma score_vector_near c T U : distance T U = 1%nat -> near (Z.pos (step_size c)) (score_vector c T) (score_vector c U).
+  Proof.
+    intros H. unfold near, score_vector. pose proof (scores_stable c) as K. induction (scores c) as [|s l IH]; simpl; constructor.
+    - specialize (K s (or_introl eq_refl) T U). rewrite H in K. lia.
+    - apply IH. intros s' Hs'. apply K. right. exact Hs'.
+  Qed.
+
   Lemma mass_same q e T U v : distance T U = 0%nat -> mass q e T v = mass q e U v.
   Proof.
-    intros H. destruct q as [m|c]; simpl.
+    intros H. destruct q as [m|c|c]; simpl.
     - apply distance_zero in H. rewrite (measure_bag _ T U H). reflexivity.
+    - rewrite (score_vector_bag c T U H). reflexivity.
     - rewrite (score_vector_bag c T U H). reflexivity.
   Qed.
 
   Lemma mass_private q e T U v : 0 < e -> distance T U = 1%nat -> mass q e T v <= mass q e U v * exp e.
   Proof.
-    intros He H. destruct q as [m|c]; simpl.
+    intros He H. destruct q as [m|c|c]; simpl.
     - eapply Rle_trans; [apply (noise_private _ (rate_pos e (delta m) He) (measure (coordinates m) T) (measure (coordinates m) U))|].
       + unfold measure. rewrite !map_length. reflexivity.
       + apply Rmult_le_compat_l; [apply noise_distribution, rate_pos, He|]. apply exp_mono.
         rewrite <- (rate_delta e (delta m)) at 2. apply Rmult_le_compat_l; [left; apply rate_pos, He|]. apply IZR_le.
         pose proof (measure_sensitivity (coordinates m) (Z.pos (delta m)) (bounded m) T U) as K. rewrite H in K. lia.
-    - destruct (match v with [i] => _ | _ => _ end) as [i|]; [|lra].
-      rewrite <- (rate_delta e (step_size c)) at 3. apply choose_private; [apply rate_pos, He|].
-      unfold near, score_vector. pose proof (scores_stable c) as K. induction (scores c) as [|s l IH]; simpl; constructor.
-      + specialize (K s (or_introl eq_refl) T U). rewrite H in K. lia.
-      + apply IH. intros s' Hs'. apply K. right. exact Hs'.
+    - destruct (position v) as [i|]; [|lra]. rewrite <- (rate_delta e (step_size c)) at 3.
+      apply choose_private; [apply rate_pos, He|apply score_vector_near, H].
+    - destruct (position v) as [i|]; [|lra]. rewrite <- (rate_delta e (step_size c)) at 3.
+      apply permute_and_flip_private; [apply rate_pos, He|apply score_vector_near, H|apply some_score].
   Qed.
 
   (** ** The system *)
@@ -188,6 +212,39 @@ Section Instance.
     Theorem bags_featherweight_sums_to_one n c : distribution (probability bags client n c).
     Proof. apply traces_sum_to_one. Qed.
   End Featherweight.
+
+  (** ** An example
+
+      The program that counts its input, again and again, at e. *)
+
+  Section Example.
+    Import Featherweight.
+
+    Definition counting : Statistic :=
+      {| coordinates := count_statistic; delta := 1; bounded := fun x => Z.eq_le_incl _ _ (count_contribution x) |}.
+
+    Definition counter (e : R) : Client bags :=
+      {| program := unit; does := fun _ => Query bags 0 Whole [Noisy counting] e; told := fun _ _ => tt |}.
+
+    Lemma sum_of_ones (T : table) : sum_of (fun _ => 1%Z) T = Z.of_nat (length T).
+    Proof. induction T as [|x T IH]; [reflexivity|]. cbn [sum_of length]. lia. Qed.
+
+    (** Within the budget it sees the number of records, plus noise. *)
+    Example count_answered (T : table) b e v : 0 < e -> e <= b ->
+      probability bags (counter e) 1 (init bags (counter e) [] tt T b) [Answers bags [[v]]] = laplace e (Z.of_nat (length T)) v.
+    Proof.
+      intros He Hb. cbn [probability]. unfold chances. simpl. destruct (Rlt_dec 0 e); [|lra].
+      destruct (Rle_dec (1 * e) b); [|lra]. simpl. rewrite sum_of_ones. unfold rate. replace (e / 1) with e by field. ring.
+    Qed.
+
+    (** Beyond it, ⊥. *)
+    Example count_refused (T : table) b e : 0 < e -> b < e ->
+      probability bags (counter e) 1 (init bags (counter e) [] tt T b) [Bottom bags] = 1.
+    Proof.
+      intros He Hb. cbn [probability]. unfold chances. simpl. destruct (Rlt_dec 0 e); [|lra].
+      destruct (Rle_dec (1 * e) b); [lra|]. rewrite certain_self. ring.
+    Qed.
+  End Example.
 
   (** ** The general theorem *)
 

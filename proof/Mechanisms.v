@@ -148,6 +148,16 @@ Proof.
   apply noise_distribution, H.
 Qed.
 
+(** Noise of a larger scale than needed, say one that was rounded up, is at least
+    as private. *)
+Corollary noise_rounded rate rate' qs rs vs : 0 < rate' -> rate' <= rate -> length qs = length rs ->
+  noise rate' qs vs <= noise rate' rs vs * exp (rate * IZR (l1 qs rs)).
+Proof.
+  intros H K L. eapply Rle_trans; [apply (noise_private rate' H qs rs vs L)|].
+  apply Rmult_le_compat_l; [apply noise_distribution, H|]. apply exp_mono, Rmult_le_compat_r; [|exact K].
+  apply IZR_le. clear. revert rs. induction qs as [|q qs IH]; intros [|r rs]; simpl; try lia. specialize (IH rs). lia.
+Qed.
+
 (** ** Statistics
 
     A statistic is a vector of sums over the records: coordinate i adds g_i(x)

@@ -65,6 +65,14 @@ Fixpoint scale (cs : list (option nat)) (ss : list nat) : option nat :=
   | _, _ => None
   end.
 
+(** The figure of the paper: A is the input; B := F_2(A), C := F_3(A),
+    D := F_5(B), C is split into E and F, G := F_{1,4}(D, E). *)
+Example figure : exists b c d e g,
+  scale [Some 2%nat] [1%nat] = Some b /\ scale [Some 3%nat] [1%nat] = Some c /\ scale [Some 5%nat] [b] = Some d /\
+  scale [Some 1%nat] [c] = Some e /\ scale [Some 1%nat; Some 4%nat] [d; e] = Some g /\
+  (b, c, d, e, g) = (2, 3, 10, 3, 22)%nat.
+Proof. do 5 eexists. repeat split. Qed.
+
 Section Facts.
   Variable S : System.
   Notation distance := (distance S).
