@@ -266,6 +266,20 @@ Section Bags.
   Lemma split_right T U : Permutation U (minus U T ++ common T U).
   Proof. apply same_bag. intros x. unfold common. rewrite count_app, !count_minus. lia. Qed.
 
+  Lemma distance_cancel T U C : distance (T ++ C) (U ++ C) = distance T U.
+  Proof.
+    apply Nat.le_antisymm; apply distance_pointwise; intros x; rewrite !count_app; unfold apart; lia.
+  Qed.
+
+  Lemma distance_disjoint T U : (forall x, In x T -> ~ In x U) -> distance T U = length T + length U.
+  Proof.
+    intros H. assert (Z : forall x, count T x = 0 \/ count U x = 0).
+    { intros x. destruct (in_dec eq_dec x T) as [K|K].
+      - right. apply (count_occ_not_In eq_dec). auto.
+      - left. apply (count_occ_not_In eq_dec). exact K. }
+    unfold distance. f_equal; apply Permutation_length, same_bag; intros x; rewrite count_minus; destruct (Z x); lia.
+  Qed.
+
   (** The distance is a path metric: bags at distance n+1 are joined by a chain
       of single additions and removals. *)
   Lemma distance_path n T V : distance T V = S n ->

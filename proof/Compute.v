@@ -249,6 +249,14 @@ Proof.
   - rewrite (public_agrees v w n Hv). destruct (public_q n w); simpl; auto.
 Qed.
 
+Lemma positive_agrees e {A} (x y : A) : (if Rlt_dec 0 (Q2R e) then x else y) = if negb (Qle_bool e 0) then x else y.
+Proof.
+  destruct (Qle_bool e 0) eqn:E; simpl.
+  - apply Qle_bool_Q2R in E. rewrite Q2R_zero in E. destruct (Rlt_dec 0 (Q2R e)); [lra|reflexivity].
+  - destruct (Rlt_dec 0 (Q2R e)) as [|He]; [reflexivity|].
+    assert (K : Qle_bool e 0 = true) by (apply Qle_bool_Q2R; rewrite Q2R_zero; lra). congruence.
+Qed.
+
 (** ** Programs on public state *)
 
 Inductive command :=
@@ -279,7 +287,8 @@ Definition step_q (roots : nat) (budget : vector_q) (s : state_q) (c : command) 
         if fits_q roots budget charged then (Measured_, {| vectors_q := vectors_q s; public_accounts := charged |})
         else (Bottom_, s)
       else (Refused_, s)
-  | Price_ t e => (Prices_ (map (price_q A (vectors_q s t) e) (seq 0 roots)), s)
+  | Price_ t e =>
+      if negb (Qle_bool e 0) then (Prices_ (map (price_q A (vectors_q s t) e) (seq 0 roots)), s) else (Refused_, s)
   end.
 
 Definition start_q (roots : nat) : state_q :=
@@ -336,18 +345,14 @@ Section Agreement.
       + split; [reflexivity|]. split; assumption.
     - split; [reflexivity|]. split; [apply divide_agrees; auto|]. intros y. unfold General.sensitivity_of. simpl.
       rewrite (agree_sources _ _ HA). destruct (Nat.leb dest y && Nat.ltb y (dest + k))%bool; simpl; [apply agree_unit|apply HV].
-    - destruct (Qle_bool e 0) eqn:E; simpl.
-      + apply Qle_bool_Q2R in E. rewrite Q2R_zero in E. destruct (Rlt_dec 0 (Q2R e)); [lra|].
-        split; [reflexivity|]. split; assumption.
-      + destruct (Rlt_dec 0 (Q2R e)) as [He|He].
-        2:{ assert (K : Qle_bool e 0 = true) by (apply Qle_bool_Q2R; rewrite Q2R_zero; lra). congruence. }
-        pose proof (charge_agrees _ _ _ _ e HA (HV t)) as HC.
-        rewrite (fits_agrees budget b _ _ budget_agrees HC roots).
-        destruct (fits_q roots b (charge_q (public_accounts q) (vectors_q q t) e)); simpl.
-        * split; [do 4 eexists; reflexivity|]. split; [exact HC|exact HV].
-        * split; [reflexivity|]. split; assumption.
-    - split; [|split; assumption]. unfold General.ask_price. simpl. do 2 f_equal. rewrite map_map. apply map_ext. intros x.
-      apply price_agrees; auto.
+    - rewrite (positive_agrees e). destruct (negb (Qle_bool e 0)); simpl; [|split; [reflexivity|split; assumption]].
+      pose proof (charge_agrees _ _ _ _ e HA (HV t)) as HC.
+      rewrite (fits_agrees budget b _ _ budget_agrees HC roots).
+      destruct (fits_q roots b (charge_q (public_accounts q) (vectors_q q t) e)); simpl.
+      + split; [do 4 eexists; reflexivity|]. split; [exact HC|exact HV].
+      + split; [reflexivity|]. split; assumption.
+    - rewrite (positive_agrees e). destruct (negb (Qle_bool e 0)); simpl; (split; [|split; assumption]); [|reflexivity].
+      do 2 f_equal. rewrite map_map. apply map_ext. intros x. apply price_agrees; auto.
   Qed.
 End Agreement.
 

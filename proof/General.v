@@ -107,7 +107,7 @@ Section General.
         else (Shows Refused, s)
     | AskScale t => ask_scale s t
     | AskBudget x => ask_budget s x
-    | AskPrice t e => ask_price s t e
+    | AskPrice t e => if Rlt_dec 0 e then ask_price s t e else (Shows Refused, s)
     end.
 
   Definition chances (r : Reply) : Observation -> R :=
@@ -169,6 +169,7 @@ Section General.
     destruct a; simpl; auto.
     - unfold assign. destruct (combine _ _ _); exact I.
     - destruct (Rlt_dec 0 e); [|exact I]. destruct (fits _ _ _); [assumption|exact I].
+    - destruct (Rlt_dec 0 e); exact I.
   Qed.
 
   Lemma chances_distribution r : runnable r -> distribution (chances r).
@@ -365,7 +366,8 @@ Section General.
       apply query_advances; assumption.
     - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
     - rewrite <- HA. apply advances_shown; assumption.
-    - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
+    - destruct (Rlt_dec 0 e); [|apply advances_shown; assumption]. unfold ask_price.
+      destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
   Qed.
 
   (** ** All steps *)

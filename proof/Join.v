@@ -113,6 +113,76 @@ End Join.
     out, and each of them meets R rows.  In particular (R, L), the reading that
     suggests itself, is unsound. *)
 
+Section TightForAll.
+  (** For all L and R: every row has the same key, the left side holds L rows 1,
+      and a new row 0 comes before them. *)
+  Let key (x : nat) : nat := 0.
+
+  Lemma join_one_key (pair : nat -> nat -> nat) cutA cutB (T U : list nat) : cutA [] = [] ->
+    Permutation (join key key pair cutA cutB T U) (pairs pair (cutA T) (cutB U)).
+  Proof.
+    intros H. unfold join. rewrite (per_key_over key key (fun _ M N => pairs pair (cutA M) (cutB N))) with (X := [0]).
+    - simpl. rewrite app_nil_r. unfold members.
+      assert (E : forall V : list nat, filter (fun x => is 0 (key x)) V = V) by (induction V as [|x V IH]; simpl; congruence).
+      rewrite !E. reflexivity.
+    - intros _. rewrite H. reflexivity.
+    - repeat constructor. simpl. tauto.
+    - intros x Hx. apply in_map_iff in Hx. destruct Hx as (y & <- & _). simpl. auto.
+    - intros x Hx. apply in_map_iff in Hx. destruct Hx as (y & <- & _). simpl. auto.
+  Qed.
+
+  Lemma take_ones k : take k (repeat 1 k) = repeat 1 k.
+  Proof.
+    unfold take. assert (E : sort (repeat 1 k) = repeat 1 k).
+    { induction k as [|k IH]; [reflexivity|]. change (sort (repeat 1 (S k))) with (insert 1 (sort (repeat 1 k))).
+      rewrite IH. destruct k; reflexivity. }
+    rewrite E. apply firstn_all2. rewrite repeat_length. lia.
+  Qed.
+
+  Lemma take_zero_ones k : take (S k) (0 :: repeat 1 (S k)) = 0 :: repeat 1 k.
+  Proof.
+    unfold take. assert (E : sort (repeat 1 (S k)) = repeat 1 (S k)).
+    { pose proof (take_ones (S k)) as H. unfold take in H. rewrite firstn_all2 in H; [exact H|].
+      rewrite (Permutation_length (sort_permutation (repeat 1 (S k)))), repeat_length. lia. }
+    change (sort (0 :: repeat 1 (S k))) with (insert 0 (sort (repeat 1 (S k)))). rewrite E.
+    change (insert 0 (repeat 1 (S k))) with (0 :: repeat 1 (S k)). cbn [firstn]. f_equal.
+    replace (S k) with (k + 1) by lia. rewrite repeat_app, firstn_app, repeat_length, Nat.sub_diag. simpl.
+    rewrite app_nil_r. apply firstn_all2. rewrite repeat_length. lia.
+  Qed.
+
+  Lemma take_all_length k : length (take k (seq 0 k)) = k.
+  Proof. unfold take. rewrite firstn_length, (Permutation_length (sort_permutation (seq 0 k))), seq_length. lia. Qed.
+
+  Lemma pairs_cons_right (pair : nat -> nat -> nat) M y N :
+    Permutation (pairs pair M (y :: N)) (map (fun x => pair x y) M ++ pairs pair M N).
+  Proof.
+    induction M as [|x M IH]; [reflexivity|]. simpl. constructor. rewrite IH. apply Permutation_app_swap_app.
+  Qed.
+
+  Let left_pair (x y : nat) : nat := x + 2 * y.
+  Let right_pair (x y : nat) : nat := 2 * x + y.
+
+  Theorem join_left_tight L R :
+    attains (2 * R) (fun T => join key key left_pair (take (S L)) (take R) T (seq 0 R)) (0 :: repeat 1 (S L)) (repeat 1 (S L)).
+  Proof.
+    split; [apply distance_add|].
+    rewrite !join_one_key, take_zero_ones, take_ones by apply take_nil.
+    change (repeat 1 (S L)) with (1 :: repeat 1 L). cbn [pairs flat_map]. rewrite distance_cancel, distance_disjoint.
+    - rewrite !map_length, take_all_length. lia.
+    - intros z Hz Hz'. apply in_map_iff in Hz, Hz'. destruct Hz as (y & E & _), Hz' as (y' & E' & _). unfold left_pair in *. lia.
+  Qed.
+
+  Theorem join_right_tight L R :
+    attains (2 * L) (join key key right_pair (take L) (take (S R)) (seq 0 L)) (0 :: repeat 1 (S R)) (repeat 1 (S R)).
+  Proof.
+    split; [apply distance_add|].
+    rewrite !join_one_key, take_zero_ones, take_ones by apply take_nil.
+    change (repeat 1 (S R)) with (1 :: repeat 1 R). rewrite !pairs_cons_right, distance_cancel, distance_disjoint.
+    - rewrite !map_length, take_all_length. lia.
+    - intros z Hz Hz'. apply in_map_iff in Hz, Hz'. destruct Hz as (y & E & _), Hz' as (y' & E' & _). unfold right_pair in *. lia.
+  Qed.
+End TightForAll.
+
 Section Tight.
   Let key (x : nat) : nat := x / 10.
   Let pair (x y : nat) : nat := 100 * x + y.
