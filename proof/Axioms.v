@@ -1,7 +1,8 @@
 (** What each main theorem rests on.  The Makefile checks that nothing is listed
     beyond the axioms of the standard library's classical reals. *)
 
-Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Sources Fpinq.Instance Fpinq.Compute.
+Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Sources Fpinq.Instance
+  Fpinq.Compute.
 
 Goal True. idtac "theorem stability_sound". Abort.
 Print Assumptions stability_sound.

@@ -106,14 +106,16 @@ Definition price_q (A : accounts_q) (v : vector_q) (e : Q) (x : nat) : Q :=
 
 Definition divide_q (A : accounts_q) (v : vector_q) (k : nat) : accounts_q :=
   {| sources_q := sources_q A + k; counters_q := counters_q A; direct_q := direct_q A;
-     partitions_q := {| first_q := sources_q A; parts_q := k; sensitivity_q := v; maximum_q := 0 |} :: partitions_q A |}.
+     partitions_q :=
+       {| first_q := sources_q A; parts_q := k; sensitivity_q := v; maximum_q := 0 |} :: partitions_q A |}.
 
 (** ** It agrees with [Sources] *)
 
 Definition agree_vector (v : vector) (w : vector_q) : Prop := forall x, v x = Q2R (entry w x).
 
 Definition agree_partition (p : Partition) (q : partition_q) : Prop :=
-  first p = first_q q /\ parts p = parts_q q /\ agree_vector (sensitivity p) (sensitivity_q q) /\ maximum p = Q2R (maximum_q q).
+  first p = first_q q /\ parts p = parts_q q /\ agree_vector (sensitivity p) (sensitivity_q q) /\
+    maximum p = Q2R (maximum_q q).
 
 Record agree (A : Accounts) (a : accounts_q) : Prop := {
   agree_sources : sources A = sources_q a;
@@ -182,13 +184,17 @@ Lemma largest_agrees C c lo k M m : agree_vector C c -> M = Q2R m -> largest C l
 Proof. intros H ->. induction k; simpl; auto. rewrite max_q_correct, IHk, H. reflexivity. Qed.
 
 Lemma settle_agrees ps : forall qs C c, Forall2 agree_partition ps qs -> agree_vector C c ->
-  Forall2 agree_partition (fst (settle ps C)) (fst (settle_q qs c)) /\ agree_vector (snd (settle ps C)) (snd (settle_q qs c)).
+  Forall2 agree_partition (fst (settle ps C)) (fst (settle_q qs c)) /\
+    agree_vector (snd (settle ps C)) (snd (settle_q qs c)).
 Proof.
   induction ps as [|p ps IH]; intros qs C c H HC; inversion H as [|p' q ps' rs Hp Hps]; subst; simpl; [auto|].
   destruct Hp as (E1 & E2 & E3 & E4).
-  pose proof (largest_agrees C c (first p) (parts p) (maximum p) (maximum_q q) HC E4) as HL. rewrite E1, E2 in HL at 2.
-  set (M := largest C (first p) (parts p) (maximum p)) in *. set (m := largest_q c (first_q q) (parts_q q) (maximum_q q)) in *.
-  assert (H1 : agree_vector (fun x => C x + sensitivity p x * (M - maximum p))%R (add_scaled c (sensitivity_q q) (m - maximum_q q))).
+  pose proof (largest_agrees C c (first p) (parts p) (maximum p) (maximum_q q) HC E4) as HL.
+  rewrite E1, E2 in HL at 2.
+  set (M := largest C (first p) (parts p) (maximum p)) in *.
+  set (m := largest_q c (first_q q) (parts_q q) (maximum_q q)) in *.
+  assert (H1 : agree_vector (fun x => C x + sensitivity p x * (M - maximum p))%R (add_scaled c (sensitivity_q q)
+    (m - maximum_q q))).
   { intros x. rewrite entry_add_scaled, Q2R_minus, HC, E3, HL, E4. reflexivity. }
   destruct (IH rs _ _ Hps H1) as [I1 I2].
   destruct (settle ps _) as [us U], (settle_q rs _) as [vs V]. simpl in *. split; [|exact I2].
@@ -211,7 +217,8 @@ Qed.
 Theorem opening_agrees roots : agree (opening roots) (opening_q roots).
 Proof. split; simpl; auto using agree_zero. Qed.
 
-Theorem fits_agrees budget b A a : agree_vector budget b -> agree A a -> forall roots, fits roots budget A = fits_q roots b a.
+Theorem fits_agrees budget b A a : agree_vector budget b -> agree A a ->
+  forall roots, fits roots budget A = fits_q roots b a.
 Proof.
   intros Hb [_ H _ _]. induction roots as [|x IH]; simpl; auto. rewrite H, Hb.
   destruct (Rle_dec (Q2R (entry (counters_q a) x)) (Q2R (entry b x))) as [L|N].
@@ -230,7 +237,8 @@ Proof. rewrite Qeq_bool_iff. split; [apply Qeq_eqR|apply eqR_Qeq]. Qed.
 
 Lemma public_agrees v w n : agree_vector v w -> public n v = public_q n w.
 Proof.
-  intros H. unfold public_q. induction n as [|n IH]; auto. rewrite seq_S, forallb_app. simpl. rewrite <- IH, andb_true_r, H.
+  intros H. unfold public_q. induction n as [|n IH]; auto. rewrite seq_S, forallb_app. simpl.
+  rewrite <- IH, andb_true_r, H.
   destruct (Req_EM_T (Q2R (entry w n)) 0) as [E|N].
   - rewrite <- Q2R_zero in E. apply Qeq_bool_Q2R in E. rewrite E, andb_true_r. reflexivity.
   - destruct (Qeq_bool (entry w n) 0) eqn:E; [|rewrite andb_false_r; reflexivity].
@@ -240,7 +248,8 @@ Qed.
 Definition agree_option (v : option vector) (w : option vector_q) : Prop :=
   match v, w with Some v, Some w => agree_vector v w | None, None => True | _, _ => False end.
 
-Theorem combine_agrees n cs : forall vs ws, Forall2 agree_vector vs ws -> agree_option (combine n cs vs) (combine_q n cs ws).
+Theorem combine_agrees n cs : forall vs ws, Forall2 agree_vector vs ws ->
+  agree_option (combine n cs vs) (combine_q n cs ws).
 Proof.
   induction cs as [|c cs IH]; intros vs ws H; destruct H as [|v w vs ws Hv H]; simpl; auto using agree_zero.
   specialize (IH vs ws H). destruct (combine n cs vs) as [u|], (combine_q n cs ws) as [t|]; simpl in *; try tauto.
@@ -340,18 +349,21 @@ Section Agreement.
       { clear K. induction ts; simpl; constructor; auto. }
       specialize (K HF). rewrite (agree_sources _ _ HA).
       destruct (combine _ _ _) as [v|], (combine_q _ _ _) as [w|]; simpl in K; try contradiction; simpl.
-      + split; [reflexivity|]. split; [exact HA|]. intros y. unfold General.sensitivity_of. simpl. unfold General.bind.
+      + split; [reflexivity|]. split; [exact HA|]. intros y. unfold General.sensitivity_of. simpl.
+        unfold General.bind.
         destruct (Nat.eqb y t); simpl; auto. apply HV.
       + split; [reflexivity|]. split; assumption.
     - split; [reflexivity|]. split; [apply divide_agrees; auto|]. intros y. unfold General.sensitivity_of. simpl.
-      rewrite (agree_sources _ _ HA). destruct (Nat.leb dest y && Nat.ltb y (dest + k))%bool; simpl; [apply agree_unit|apply HV].
+      rewrite (agree_sources _ _ HA).
+      destruct (Nat.leb dest y && Nat.ltb y (dest + k))%bool; simpl; [apply agree_unit|apply HV].
     - rewrite (positive_agrees e). destruct (negb (Qle_bool e 0)); simpl; [|split; [reflexivity|split; assumption]].
       pose proof (charge_agrees _ _ _ _ e HA (HV t)) as HC.
       rewrite (fits_agrees budget b _ _ budget_agrees HC roots).
       destruct (fits_q roots b (charge_q (public_accounts q) (vectors_q q t) e)); simpl.
       + split; [do 4 eexists; reflexivity|]. split; [exact HC|exact HV].
       + split; [reflexivity|]. split; assumption.
-    - rewrite (positive_agrees e). destruct (negb (Qle_bool e 0)); simpl; (split; [|split; assumption]); [|reflexivity].
+    - rewrite (positive_agrees e).
+      destruct (negb (Qle_bool e 0)); simpl; (split; [|split; assumption]); [|reflexivity].
       do 2 f_equal. rewrite map_map. apply map_ext. intros x. apply price_agrees; auto.
   Qed.
 End Agreement.

@@ -96,7 +96,8 @@ Section Featherweight.
     intros H K. inversion H; subst; inversion K; subst; try congruence;
       repeat match goal with
       | X : does client ?p = _, Y : does client ?p = _ |- _ => rewrite X in Y; injection Y as; subst
-      | X : scaling_factor ?e ?F ?ts = _, Y : scaling_factor ?e ?F ?ts = _ |- _ => rewrite X in Y; injection Y as; subst
+      | X : scaling_factor ?e ?F ?ts = _, Y : scaling_factor ?e ?F ?ts = _ |- _ =>
+          rewrite X in Y; injection Y as; subst
       end; try (split; reflexivity); exfalso; lra.
   Qed.
 
@@ -116,7 +117,8 @@ Section Featherweight.
     forall t, snd (E c t) = snd (E c' t) /\ (distance (fst (E c t)) (fst (E c' t)) <= snd (E c t))%nat.
 
   (** The scaling factor that Assign computes bounds the new table. *)
-  Lemma scale_mono cs : forall ds ss s, Forall2 le ds ss -> scale cs ss = Some s -> exists d, scale cs ds = Some d /\ (d <= s)%nat.
+  Lemma scale_mono cs : forall ds ss s, Forall2 le ds ss -> scale cs ss = Some s ->
+    exists d, scale cs ds = Some d /\ (d <= s)%nat.
   Proof.
     induction cs as [|c cs IH]; intros ds ss s H Hs; inversion H; subst; simpl in *; try discriminate.
     - exists O. injection Hs as <-. auto.
@@ -124,7 +126,8 @@ Section Featherweight.
       injection Hs as <-. destruct (IH l l' b H1 Hb) as (d & -> & Hd).
       destruct c as [c|]; simpl in *.
       + injection Ha as <-. exists (c * x + d)%nat. split; auto. nia.
-      + destruct (Nat.eqb_spec y 0); [|discriminate]. injection Ha as <-. replace x with O by lia. exists d. simpl. split; auto.
+      + destruct (Nat.eqb_spec y 0); [|discriminate]. injection Ha as <-. replace x with O by lia. exists d. simpl.
+        split; auto.
   Qed.
 
   Lemma assigned_distance env env' F ts s :
@@ -132,7 +135,8 @@ Section Featherweight.
     scaling_factor env F ts = Some s -> (distance (apply S F (tables env ts)) (apply S F (tables env' ts)) <= s)%nat.
   Proof.
     intros HE Hs. unfold scaling_factor in Hs.
-    destruct (scale_mono (stability S F) (distances S (tables env ts) (tables env' ts)) (map (fun t => snd (env t)) ts) s) as (d & Hd & Hle); auto.
+    destruct (scale_mono (stability S F) (distances S (tables env ts) (tables env' ts))
+      (map (fun t => snd (env t)) ts) s) as (d & Hd & Hle); auto.
     - unfold tables. clear Hs. induction ts; simpl; constructor; auto. apply HE.
     - eapply Nat.le_trans; [|exact Hle]. apply lemma1; auto. unfold tables. rewrite !map_length. reflexivity.
   Qed.
@@ -140,13 +144,16 @@ Section Featherweight.
   (** One step keeps the invariant, and changes the odds by at most the
       exponential of what it spends. *)
   Lemma step_similar c c' o p c1 : step c o p c1 -> similar c c' -> 0 <= B c ->
-    exists q c1', step c' o q c1' /\ similar c1 c1' /\ 0 <= B c1 <= B c /\ 0 <= p /\ 0 <= q /\ p <= q * exp (B c - B c1).
+    exists q c1', step c' o q c1' /\ similar c1 c1' /\ 0 <= B c1 <= B c /\ 0 <= p /\ 0 <= q /\
+      p <= q * exp (B c - B c1).
   Proof.
     intros H (HP & HB & HE) Hb. destruct c' as [p' env' b']. destruct H; simpl in *; subst p' b'.
-    - exists 1. eexists. split; [apply silent; auto|]. repeat split; simpl; try apply HE; try lra. rewrite exp_nothing. lra.
+    - exists 1. eexists. split; [apply silent; auto|]. repeat split; simpl; try apply HE; try lra.
+      rewrite exp_nothing. lra.
     - assert (Hs : scaling_factor env' F ts = Some s).
       { rewrite <- H0. unfold scaling_factor. f_equal. apply map_ext. intros x. symmetry. apply HE. }
-      exists 1. eexists. split; [eapply assign; eauto|]. split; [|repeat split; simpl; try lra; rewrite exp_nothing; lra].
+      exists 1. eexists. split; [eapply assign; eauto|].
+      split; [|repeat split; simpl; try lra; rewrite exp_nothing; lra].
       split; [reflexivity|]. split; [reflexivity|]. intros y. simpl. unfold bind. destruct (Nat.eqb y t); [|apply HE].
       split; [reflexivity|]. simpl. apply assigned_distance; auto.
     - destruct (HE t) as [Hs Hd]. exists (parallel S f e (fst (env' t)) 0 Qs vs). eexists.
@@ -162,15 +169,19 @@ Section Featherweight.
       repeat split; simpl; try apply HE; try lra. rewrite exp_nothing. lra.
     - destruct (HE t) as [Hs _]. exists 1. rewrite Hs. eexists. split; [apply ask_scale; auto|].
       repeat split; simpl; try apply HE; try lra. rewrite exp_nothing. lra.
-    - exists 1. eexists. split; [apply ask_budget; auto|]. repeat split; simpl; try apply HE; try lra. rewrite exp_nothing. lra.
+    - exists 1. eexists. split; [apply ask_budget; auto|]. repeat split; simpl; try apply HE; try lra.
+      rewrite exp_nothing. lra.
     - assert (Hs : scaling_factor env' F ts = None).
       { rewrite <- H0. unfold scaling_factor. f_equal. apply map_ext. intros x. symmetry. apply HE. }
-      exists 1. eexists. split; [eapply refuse_assign; eauto|]. repeat split; simpl; try apply HE; try lra. rewrite exp_nothing. lra.
-    - exists 1. eexists. split; [eapply refuse_query; eauto|]. repeat split; simpl; try apply HE; try lra. rewrite exp_nothing. lra.
+      exists 1. eexists. split; [eapply refuse_assign; eauto|]. repeat split; simpl; try apply HE; try lra.
+      rewrite exp_nothing. lra.
+    - exists 1. eexists. split; [eapply refuse_query; eauto|]. repeat split; simpl; try apply HE; try lra.
+      rewrite exp_nothing. lra.
   Qed.
 
   Theorem trace_similar t c p c1 : trace c t p c1 -> forall c', similar c c' -> 0 <= B c ->
-    exists q c1', trace c' t q c1' /\ similar c1 c1' /\ 0 <= B c1 <= B c /\ 0 <= p /\ 0 <= q /\ p <= q * exp (B c - B c1).
+    exists q c1', trace c' t q c1' /\ similar c1 c1' /\ 0 <= B c1 <= B c /\ 0 <= p /\ 0 <= q /\
+      p <= q * exp (B c - B c1).
   Proof.
     induction 1 as [c|c o p c1 t q c2 Hs Ht IH]; intros c' Hsim Hb.
     - exists 1, c'. split; [constructor|]. repeat split; try apply Hsim; try lra. rewrite exp_nothing. lra.
@@ -179,7 +190,8 @@ Section Featherweight.
       exists (p' * q'), c2'. split; [econstructor; eauto|]. split; [exact Hsim2|]. split; [lra|].
       split; [apply Rmult_le_pos; assumption|]. split; [apply Rmult_le_pos; assumption|].
       replace (B c - B c2) with ((B c - B c1) + (B c1 - B c2)) by ring. rewrite exp_plus.
-      replace (p' * q' * (exp (B c - B c1) * exp (B c1 - B c2))) with ((p' * exp (B c - B c1)) * (q' * exp (B c1 - B c2))) by ring.
+      replace (p' * q' * (exp (B c - B c1) * exp (B c1 - B c2))) with ((p' * exp (B c - B c1))
+        * (q' * exp (B c1 - B c2))) by ring.
       apply Rmult_le_compat; assumption.
   Qed.
 
@@ -207,7 +219,8 @@ Section Featherweight.
   Definition chances (c : configuration) : Observation -> R :=
     match does client (P c) with
     | Silent => certain observation_dec Tau
-    | Assign t F ts => certain observation_dec (match scaling_factor (E c) F ts with Some _ => Tau | None => Refused end)
+    | Assign t F ts =>
+        certain observation_dec (match scaling_factor (E c) F ts with Some _ => Tau | None => Refused end)
     | Query t f Qs e =>
         if Rlt_dec 0 e then
           if Rle_dec (INR (snd (E c t)) * e) (B c)
@@ -239,9 +252,11 @@ Section Featherweight.
 
   Lemma step_chances c o p c1 : step c o p c1 -> chances c o = p /\ after c o = c1.
   Proof.
-    intros H. destruct H; unfold chances, after; simpl; rewrite H; try rewrite H0; try (split; [apply certain_self|reflexivity]).
+    intros H. destruct H; unfold chances, after; simpl; rewrite H; try rewrite H0; try (split;
+      [apply certain_self|reflexivity]).
     - destruct (Rlt_dec 0 e); [|lra]. destruct (Rle_dec (INR (snd (env t)) * e) b); [auto|lra].
-    - destruct (Rlt_dec 0 e); [|lra]. destruct (Rle_dec (INR (snd (env t)) * e) b); [lra|]. split; [apply certain_self|reflexivity].
+    - destruct (Rlt_dec 0 e); [|lra]. destruct (Rle_dec (INR (snd (env t)) * e) b); [lra|].
+      split; [apply certain_self|reflexivity].
     - destruct (Rlt_dec 0 e); [lra|]. split; [apply certain_self|reflexivity].
   Qed.
 
@@ -301,7 +316,8 @@ Section Featherweight.
   Proof.
     induction n as [|n IH]; intros c.
     - apply (distribution_ext ended); [intros []; reflexivity|apply ended_distribution].
-    - eapply distribution_ext; [|apply (sequence_distribution observation_dec (chances c) (fun o => probability n (after c o)))].
+    - eapply distribution_ext; [|apply (sequence_distribution observation_dec (chances c)
+        (fun o => probability n (after c o)))].
       + intros []; reflexivity.
       + apply chances_distribution.
       + intros o. apply IH.
@@ -320,7 +336,8 @@ Section Featherweight.
     - destruct (probability_trace n _ t Z) as (<- & c & Ht).
       destruct (featherweight T T' b t _ c Hb Hd Ht) as (q & c' & Ht' & _ & Hc & Hle).
       rewrite (trace_probability _ t q c' Ht'). eapply Rle_trans; [exact Hle|].
-      apply Rmult_le_compat_l; [rewrite <- (trace_probability _ t q c' Ht'); apply probability_nonneg|]. apply exp_mono. lra.
+      apply Rmult_le_compat_l; [rewrite <- (trace_probability _ t q c' Ht'); apply probability_nonneg|].
+      apply exp_mono. lra.
   Qed.
 
   Corollary event_dp T T' b n (event : list (list Observation)) : 0 <= b -> (distance T T' <= 1)%nat ->

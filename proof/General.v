@@ -51,7 +51,9 @@ Section General.
 
   (** What a step shows: something already known, or the answers of mechanisms
       still to be run. *)
-  Inductive Reply := Shows (o : Observation) | Measures (T : table) (f : splitter S) (Qs : list (mechanism S)) (e : R).
+  Inductive Reply :=
+    | Shows (o : Observation)
+    | Measures (T : table) (f : splitter S) (Qs : list (mechanism S)) (e : R).
   Definition Transition := (Reply * State)%type.
 
   Definition table_of (s : State) (t : nat) : table := fst (environment s t).
@@ -133,7 +135,8 @@ Section General.
     trace p s t w1 p1 s1 -> trace p s t w2 p2 s2 -> w1 = w2 /\ p1 = p2 /\ s1 = s2.
   Proof.
     induction t as [|o t IH]; intros p s w1 p1 s1 w2 p2 s2 H K; inversion H; subst; inversion K; subst; auto.
-    match goal with X : trace _ _ t ?a _ _, Y : trace _ _ t ?b _ _ |- _ => destruct (IH _ _ _ _ _ _ _ _ X Y) as (-> & -> & ->) end.
+    match goal with X : trace _ _ t ?a _ _, Y : trace _ _ t ?b _ _ |- _ => destruct (IH _ _ _ _ _ _ _ _ X Y)
+      as (-> & -> & ->) end.
     auto.
   Qed.
 
@@ -230,7 +233,8 @@ Section General.
       destruct (IH Ts Us vs u E) as (m & Hm & Hle); auto. rewrite Hm. destruct c as [c|].
       + injection H as <-. exists (c * distance T U + m)%nat. split; [reflexivity|].
         rewrite dot_linear, plus_INR, mult_INR.
-        assert (INR c * INR (distance T U) <= INR c * dot n v d) by (apply Rmult_le_compat_l; [apply pos_INR|assumption]). lra.
+        assert (INR c * INR (distance T U) <= INR c * dot n v d) by (apply Rmult_le_compat_l;
+          [apply pos_INR|assumption]). lra.
       + destruct (public n v) eqn:Hp; [|discriminate]. injection H as <-. exists m. split; [|assumption].
         rewrite (dot_public n v d (public_zero n v Hp)) in *.
         assert (D0 : distance T U = O) by (apply INR_eq; simpl; pose proof (pos_INR (distance T U)); lra).
@@ -239,10 +243,12 @@ Section General.
 
   Lemma assigned_distance s s' d F ts v : similar s s' d ->
     combine (sources (accounts s)) (stability S F) (map (sensitivity_of s) ts) = Some v ->
-    INR (distance (apply S F (map (table_of s) ts)) (apply S F (map (table_of s') ts))) <= dot (sources (accounts s)) v d.
+    INR (distance (apply S F (map (table_of s) ts)) (apply S F (map (table_of s') ts))) <=
+      dot (sources (accounts s)) v d.
   Proof.
     intros [_ HT] H.
-    destruct (combined_distance (sources (accounts s)) d (stability S F) (map (table_of s) ts) (map (table_of s') ts) _ v H) as (m & Hm & Hle).
+    destruct (combined_distance (sources (accounts s)) d (stability S F) (map (table_of s) ts) (map (table_of s')
+      ts) _ v H) as (m & Hm & Hle).
     - rewrite !map_length. reflexivity.
     - clear H. induction ts; simpl; constructor; auto. apply HT.
     - eapply Rle_trans; [|exact Hle]. apply le_INR. apply lemma1; auto. rewrite !map_length. reflexivity.
@@ -283,8 +289,10 @@ Section General.
     - destruct H. split; simpl; auto; intros y x; unfold sensitivity_of; simpl; unfold bind;
         destruct (Nat.eqb y t); simpl; try (apply sound_nonneg0); try (apply sound_support0).
       + apply (combine_nonneg _ _ _ _ E). intros w Hw. apply in_map_iff in Hw. destruct Hw as (z & <- & _). auto.
-      + intros Hx. apply (combine_support _ _ _ _ E). intros w Hw. apply in_map_iff in Hw. destruct Hw as (z & <- & _). auto.
-    - split; simpl; auto. intros y. unfold sensitivity_of, table_of; simpl; unfold bind. destruct (Nat.eqb y t); [|apply HT].
+      + intros Hx. apply (combine_support _ _ _ _ E). intros w Hw. apply in_map_iff in Hw.
+        destruct Hw as (z & <- & _). auto.
+    - split; simpl; auto. intros y. unfold sensitivity_of, table_of; simpl; unfold bind.
+      destruct (Nat.eqb y t); [|apply HT].
       split; [reflexivity|]. simpl. apply assigned_distance; assumption.
     - intros o. unfold psi. simpl. rewrite exp_nothing. lra.
   Qed.
@@ -292,11 +300,15 @@ Section General.
   (** The new sources get the true distances of the parts; by the stability of
       the partition (G) holds for them, and Ψ does not move. *)
   Lemma partition_advances s s' d t f k dest : sound s d -> similar s s' d ->
-    advances s s' d (fst (partition s t f k dest)) (fst (partition s' t f k dest)) (snd (partition s t f k dest)) (snd (partition s' t f k dest)).
+    advances s s' d (fst (partition s t f k dest)) (fst (partition s' t f k dest)) (snd (partition s t f k dest))
+      (snd (partition s' t f k dest)).
   Proof.
-    intros H K. pose proof K as [HA HT]. destruct H. unfold partition. simpl. rewrite <- HA. set (n := sources (accounts s)) in *.
-    set (d' := fun x => if Nat.ltb x n then d x else INR (distance (part S f (x - n) (table_of s t)) (part S f (x - n) (table_of s' t)))).
-    assert (Hold : forall x, (x < n)%nat -> d x = d' x) by (intros x Hx; unfold d'; destruct (Nat.ltb_spec x n); [auto|lia]).
+    intros H K. pose proof K as [HA HT]. destruct H. unfold partition. simpl. rewrite <- HA.
+    set (n := sources (accounts s)) in *.
+    set (d' := fun x => if Nat.ltb x n then d x else INR (distance (part S f (x - n) (table_of s t))
+      (part S f (x - n) (table_of s' t)))).
+    assert (Hold : forall x, (x < n)%nat -> d x = d' x) by (intros x Hx; unfold d'; destruct (Nat.ltb_spec x n);
+      [auto|lia]).
     assert (Hd' : forall x, 0 <= d' x) by (intros x; unfold d'; destruct (Nat.ltb x n); auto using pos_INR).
     assert (Hdot : forall y, dot n (sensitivity_of s y) d' = dot n (sensitivity_of s y) d).
     { intros y. apply dot_ext. intros; split; auto. symmetry; auto. }
@@ -307,18 +319,23 @@ Section General.
       + repeat split; auto. lra.
       + constructor; auto. simpl. intros i Hi. rewrite sound_fresh0; [lra|unfold n; lia].
       + constructor; [|eapply geometric_ext; eauto]. simpl. fold n. rewrite Hdot.
-        rewrite (segment_ext n k (fun _ => 1) (fun _ => 1) d' (fun x => INR (distance (part S f (x - n) (table_of s t)) (part S f (x - n) (table_of s' t))))).
+        rewrite (segment_ext n k (fun _ => 1) (fun _ => 1) d' (fun x => INR (distance (part S f (x - n)
+          (table_of s t)) (part S f (x - n) (table_of s' t))))).
         { rewrite parts_distance. eapply Rle_trans; [apply le_INR, part_stable|exact HD]. }
         intros i Hi. split; auto. unfold d'. destruct (Nat.ltb_spec (n + i) n); [lia|auto].
       + intros x Hx. apply sound_fresh0. fold n. lia.
-      + intros y x. unfold sensitivity_of. simpl. destruct (Nat.leb dest y && Nat.ltb y (dest + k))%bool; simpl; [apply unit_nonneg|apply sound_nonneg0].
-      + intros y x Hx. unfold sensitivity_of. simpl. destruct (Nat.leb_spec dest y), (Nat.ltb_spec y (dest + k)); simpl;
+      + intros y x. unfold sensitivity_of. simpl.
+        destruct (Nat.leb dest y && Nat.ltb y (dest + k))%bool; simpl; [apply unit_nonneg|apply sound_nonneg0].
+      + intros y x Hx. unfold sensitivity_of. simpl.
+        destruct (Nat.leb_spec dest y), (Nat.ltb_spec y (dest + k)); simpl;
           try (apply sound_support0; fold n; lia). apply unit_other. lia.
       + apply certificate_divide; auto.
-    - split; simpl; [unfold sensitivity_of in *; rewrite <- Ht; reflexivity|]. intros y. unfold sensitivity_of, table_of; simpl. fold n.
+    - split; simpl; [unfold sensitivity_of in *; rewrite <- Ht; reflexivity|]. intros y.
+      unfold sensitivity_of, table_of; simpl. fold n.
       destruct (Nat.leb_spec dest y), (Nat.ltb_spec y (dest + k)); simpl;
         try (destruct (HT y) as [Hy HDy]; split; [exact Hy|];
-             rewrite (dot_support (n + k) n); [unfold sensitivity_of in Hdot; rewrite Hdot; exact HDy|lia|intros; apply sound_support0; auto]).
+             rewrite (dot_support (n + k) n); [unfold sensitivity_of in Hdot; rewrite Hdot; exact HDy|lia|intros;
+               apply sound_support0; auto]).
       split; [reflexivity|]. rewrite dot_unit by lia. unfold d'. destruct (Nat.ltb_spec (n + (y - dest)) n); [lia|].
       replace (n + (y - dest) - n)%nat with (y - dest)%nat by lia. unfold table_of. lra.
     - intros x Hx. symmetry. apply Hold. lia.
@@ -338,7 +355,8 @@ Section General.
     pose proof (settle_correct roots (partitions (accounts s)) (sources (accounts s))
       (fun x => counters (accounts s) x + sensitivity_of s t x * e) sound_ordered0) as HS.
     pose proof (charge_potential roots (accounts s) (sensitivity_of s t) e d sound_ordered0) as HP.
-    pose proof (certificate_charge roots (accounts s) (sensitivity_of s t) e sound_ordered0 (sound_nonneg0 t) (Rlt_le _ _ He) sound_certificate0) as HC.
+    pose proof (certificate_charge roots (accounts s) (sensitivity_of s t) e sound_ordered0 (sound_nonneg0 t)
+      (Rlt_le _ _ He) sound_certificate0) as HC.
     pose proof (fits_within _ _ _ Hfit) as HB. clear Hfit.
     split; [|split; [|split; [auto|]]].
     - unfold charge in *. destruct (settle _ _) as [qs C']. simpl in *.
@@ -350,7 +368,8 @@ Section General.
         with (e * dot (sources (accounts s)) (sensitivity_of s t) d) by ring.
       destruct o; simpl; try lra.
       eapply Rle_trans; [apply (parallel_private S f e (table_of s t) (table_of s' t)); assumption|].
-      apply Rmult_le_compat_l; [apply parallel_nonneg; assumption|]. apply exp_mono, Rmult_le_compat_l; [lra|apply HT].
+      apply Rmult_le_compat_l; [apply parallel_nonneg; assumption|].
+      apply exp_mono, Rmult_le_compat_l; [lra|apply HT].
   Qed.
 
   Lemma step_advances s s' d a : sound s d -> similar s s' d ->
@@ -362,7 +381,8 @@ Section General.
     - apply partition_advances; assumption.
     - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht.
       destruct (Rlt_dec 0 e) as [He|]; [|apply advances_shown; assumption].
-      destruct (fits roots budget (charge (accounts s) (sensitivity_of s t) e)) eqn:Hfit; [|apply advances_shown; assumption].
+      destruct (fits roots budget (charge (accounts s) (sensitivity_of s t) e)) eqn:Hfit; [|apply advances_shown;
+        assumption].
       apply query_advances; assumption.
     - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
     - rewrite <- HA. apply advances_shown; assumption.
@@ -373,7 +393,8 @@ Section General.
   (** ** All steps *)
 
   Theorem trace_advances t : forall p s s' d, sound s d -> similar s s' d -> exists d',
-    sound (reached p s t) d' /\ similar (reached p s t) (reached p s' t) d' /\ (forall x, (x < roots)%nat -> d' x = d x) /\
+    sound (reached p s t) d' /\ similar (reached p s t) (reached p s' t) d' /\
+    (forall x, (x < roots)%nat -> d' x = d x) /\
     probability (length t) p s t <= probability (length t) p s' t * exp (psi (reached p s t) d' - psi s d).
   Proof.
     induction t as [|o t IH]; intros p s s' d H K; simpl.
@@ -407,14 +428,16 @@ Section General.
     - constructor.
     - constructor.
     - intros t x. unfold sensitivity_of. simpl. destruct (Nat.ltb t roots); simpl; [apply unit_nonneg|lra].
-    - intros t x Hx. unfold sensitivity_of. simpl. destruct (Nat.ltb_spec t roots); simpl; auto. apply unit_other. lia.
+    - intros t x Hx. unfold sensitivity_of. simpl. destruct (Nat.ltb_spec t roots); simpl; auto. apply unit_other.
+      lia.
     - intros x. apply pos_INR.
     - apply certificate_opening.
   Qed.
 
   Lemma init_similar D D' : similar (init D) (init D') (root_distances D D').
   Proof.
-    split; [reflexivity|]. intros t. unfold sensitivity_of, table_of. simpl. destruct (Nat.ltb_spec t roots); simpl; (split; [reflexivity|]).
+    split; [reflexivity|]. intros t. unfold sensitivity_of, table_of. simpl.
+    destruct (Nat.ltb_spec t roots); simpl; (split; [reflexivity|]).
     - rewrite dot_unit by assumption. unfold root_distances. lra.
     - rewrite distance_refl, dot_zero. simpl. lra.
   Qed.
@@ -429,7 +452,8 @@ Section General.
     probability (length t) p (init D) t <=
       probability (length t) p (init D') t * exp (dot roots (counters (accounts s)) (root_distances D D')).
   Proof.
-    intros s s'. destruct (trace_advances t p _ _ _ (init_sound D D') (init_similar D D')) as (d & H & [KA KT] & Hd & L).
+    intros s s'. destruct (trace_advances t p _ _ _ (init_sound D D') (init_similar D D'))
+      as (d & H & [KA KT] & Hd & L).
     fold s s' in H, KA, KT, L. pose proof H as H'. destruct H'.
     split; [exact KA|]. split; [intros; apply KT|]. split; [assumption|]. split; [assumption|].
     eapply Rle_trans; [exact L|]. apply Rmult_le_compat_l; [apply probability_nonneg|]. apply exp_mono.

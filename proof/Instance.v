@@ -41,18 +41,22 @@ Section Instance.
     (System.sum_from 0 n (fun i => distance (part f i T) (part f i U)) <= distance T U)%nat.
   Proof.
     destruct f as [|key keys N]; unfold part.
-    - assert (Z : forall n i, System.sum_from (S i) n (fun j => distance (match j with 0%nat => T | _ => [] end) (match j with 0%nat => U | _ => [] end)) = 0%nat).
-      { induction n0 as [|m IH]; intros i; cbn [System.sum_from]; [reflexivity|]. rewrite IH, distance_refl. reflexivity. }
+    - assert (Z : forall n i, System.sum_from (S i) n (fun j => distance (match j with 0%nat => T | _ => [] end)
+        (match j with 0%nat => U | _ => [] end)) = 0%nat).
+      { induction n0 as [|m IH]; intros i; cbn [System.sum_from]; [reflexivity|]. rewrite IH, distance_refl.
+        reflexivity. }
       destruct n; cbn [System.sum_from]; [lia|]. rewrite Z. lia.
     - eapply Nat.le_trans; [|apply (partition_stable key keys T U N)].
       assert (K : forall h : record -> nat, forall n i,
-        (System.sum_from i n (fun j => match nth_error keys j with Some k => h k | None => 0 end) <= total (skipn i keys) h)%nat).
+        (System.sum_from i n (fun j => match nth_error keys j with Some k => h k | None => 0 end) <=
+          total (skipn i keys) h)%nat).
       { intros h. induction n0 as [|m IH]; intros i; cbn [System.sum_from]; [lia|]. specialize (IH (S i)).
         destruct (nth_error keys i) as [k|] eqn:E.
         - apply nth_error_split in E. destruct E as (l1 & l2 & -> & <-).
           rewrite skipn_app, skipn_all, Nat.sub_diag. simpl.
           replace (skipn (S (length l1)) (l1 ++ k :: l2)) with l2 in IH; [lia|].
-          rewrite skipn_app, skipn_all2 by lia. replace (S (length l1) - length l1)%nat with 1%nat by lia. reflexivity.
+          rewrite skipn_app, skipn_all2 by lia. replace (S (length l1) - length l1)%nat with 1%nat by lia.
+          reflexivity.
         - apply nth_error_None in E. rewrite skipn_all2 in * by lia. exact IH. }
       specialize (K (fun k => distance (members key k T) (members key k U)) n 0%nat). cbn [skipn] in K.
       eapply Nat.le_trans; [|exact K]. apply Nat.eq_le_incl, System.sum_from_ext. intros i.
@@ -72,7 +76,8 @@ Section Instance.
     scores : list (table -> Z);
     step_size : positive;
     some_candidate : scores <> [];
-    scores_stable : forall s, In s scores -> forall T U, (Z.abs (s T - s U) <= Z.pos step_size * Z.of_nat (distance T U))%Z }.
+    scores_stable : forall s, In s scores ->
+      forall T U, (Z.abs (s T - s U) <= Z.pos step_size * Z.of_nat (distance T U))%Z }.
 
   Inductive mechanism :=
     | Noisy (m : Statistic)
@@ -122,9 +127,11 @@ Section Instance.
   Proof.
     intros He. destruct q as [m|c|c]; simpl.
     - apply noise_distribution, rate_pos, He.
-    - apply (distribution_rename (choose (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i]) position position_spec).
+    - apply (distribution_rename (choose (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i])
+        position position_spec).
       apply choose_distribution, some_score.
-    - apply (distribution_rename (permute_and_flip (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i]) position position_spec).
+    - apply (distribution_rename (permute_and_flip (rate e (step_size c)) (score_vector c T))
+        (fun i => [Z.of_nat i]) position position_spec).
       apply permute_and_flip_distribution, some_score. apply rate_pos, He.
   Qed.
 
@@ -133,9 +140,11 @@ Section Instance.
     intros H. apply map_ext_in. intros s Hs. pose proof (scores_stable c s Hs T U) as K. rewrite H in K. lia.
   Qed.
 
-  Lemma score_vector_near c T U : distance T U = 1%nat -> near (Z.pos (step_size c)) (score_vector c T) (score_vector c U).
+  Lemma score_vector_near c T U : distance T U = 1%nat ->
+    near (Z.pos (step_size c)) (score_vector c T) (score_vector c U).
   Proof.
-    intros H. unfold near, score_vector. pose proof (scores_stable c) as K. induction (scores c) as [|s l IH]; simpl; constructor.
+    intros H. unfold near, score_vector. pose proof (scores_stable c) as K.
+    induction (scores c) as [|s l IH]; simpl; constructor.
     - specialize (K s (or_introl eq_refl) T U). rewrite H in K. lia.
     - apply IH. intros s' Hs'. apply K. right. exact Hs'.
   Qed.
@@ -151,7 +160,8 @@ Section Instance.
   Lemma mass_private q e T U v : 0 < e -> distance T U = 1%nat -> mass q e T v <= mass q e U v * exp e.
   Proof.
     intros He H. destruct q as [m|c|c]; simpl.
-    - eapply Rle_trans; [apply (noise_private _ (rate_pos e (delta m) He) (measure (coordinates m) T) (measure (coordinates m) U))|].
+    - eapply Rle_trans; [apply (noise_private _ (rate_pos e (delta m) He) (measure (coordinates m) T)
+        (measure (coordinates m) U))|].
       + unfold measure. rewrite !map_length. reflexivity.
       + apply Rmult_le_compat_l; [apply noise_distribution, rate_pos, He|]. apply exp_mono.
         rewrite <- (rate_delta e (delta m)) at 2. apply Rmult_le_compat_l; [left; apply rate_pos, He|]. apply IZR_le.
@@ -231,10 +241,12 @@ Section Instance.
 
     (** Within the budget it sees the number of records, plus noise. *)
     Example count_answered (T : table) b e v : 0 < e -> e <= b ->
-      probability bags (counter e) 1 (init bags (counter e) [] tt T b) [Answers bags [[v]]] = laplace e (Z.of_nat (length T)) v.
+      probability bags (counter e) 1 (init bags (counter e) [] tt T b) [Answers bags [[v]]] =
+        laplace e (Z.of_nat (length T)) v.
     Proof.
       intros He Hb. cbn [probability]. unfold chances. simpl. destruct (Rlt_dec 0 e); [|lra].
-      destruct (Rle_dec (1 * e) b); [|lra]. simpl. rewrite sum_of_ones. unfold rate. replace (e / 1) with e by field. ring.
+      destruct (Rle_dec (1 * e) b); [|lra]. simpl. rewrite sum_of_ones. unfold rate. replace (e / 1) with e by field.
+      ring.
     Qed.
 
     (** Beyond it, ⊥. *)

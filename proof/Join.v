@@ -123,7 +123,8 @@ Section TightForAll.
   Proof.
     intros H. unfold join. rewrite (per_key_over key key (fun _ M N => pairs pair (cutA M) (cutB N))) with (X := [0]).
     - simpl. rewrite app_nil_r. unfold members.
-      assert (E : forall V : list nat, filter (fun x => is 0 (key x)) V = V) by (induction V as [|x V IH]; simpl; congruence).
+      assert (E : forall V : list nat, filter (fun x => is 0 (key x)) V = V) by (induction V as [|x V IH]; simpl;
+        congruence).
       rewrite !E. reflexivity.
     - intros _. rewrite H. reflexivity.
     - repeat constructor. simpl. tauto.
@@ -163,13 +164,15 @@ Section TightForAll.
   Let right_pair (x y : nat) : nat := 2 * x + y.
 
   Theorem join_left_tight L R :
-    attains (2 * R) (fun T => join key key left_pair (take (S L)) (take R) T (seq 0 R)) (0 :: repeat 1 (S L)) (repeat 1 (S L)).
+    attains (2 * R) (fun T => join key key left_pair (take (S L)) (take R) T (seq 0 R)) (0 :: repeat 1 (S L))
+      (repeat 1 (S L)).
   Proof.
     split; [apply distance_add|].
     rewrite !join_one_key, take_zero_ones, take_ones by apply take_nil.
     change (repeat 1 (S L)) with (1 :: repeat 1 L). cbn [pairs flat_map]. rewrite distance_cancel, distance_disjoint.
     - rewrite !map_length, take_all_length. lia.
-    - intros z Hz Hz'. apply in_map_iff in Hz, Hz'. destruct Hz as (y & E & _), Hz' as (y' & E' & _). unfold left_pair in *. lia.
+    - intros z Hz Hz'. apply in_map_iff in Hz, Hz'. destruct Hz as (y & E & _), Hz' as (y' & E' & _).
+      unfold left_pair in *. lia.
   Qed.
 
   Theorem join_right_tight L R :
@@ -179,7 +182,8 @@ Section TightForAll.
     rewrite !join_one_key, take_zero_ones, take_ones by apply take_nil.
     change (repeat 1 (S R)) with (1 :: repeat 1 R). rewrite !pairs_cons_right, distance_cancel, distance_disjoint.
     - rewrite !map_length, take_all_length. lia.
-    - intros z Hz Hz'. apply in_map_iff in Hz, Hz'. destruct Hz as (y & E & _), Hz' as (y' & E' & _). unfold right_pair in *. lia.
+    - intros z Hz Hz'. apply in_map_iff in Hz, Hz'. destruct Hz as (y & E & _), Hz' as (y' & E' & _).
+      unfold right_pair in *. lia.
   Qed.
 End TightForAll.
 
@@ -207,6 +211,7 @@ Section Tight.
     attains 1 (join key key pair unique unique [10]) [10] [].
   Proof. repeat split; reflexivity. Qed.
 
-  Example join_all_first_tight : attains 3 (fun T => join key key pair (fun M => M) (take 3) T [10; 11; 12; 13]) [10] [].
+  Example join_all_first_tight :
+    attains 3 (fun T => join key key pair (fun M => M) (take 3) T [10; 11; 12; 13]) [10] [].
   Proof. split; reflexivity. Qed.
 End Tight.

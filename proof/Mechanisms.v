@@ -74,7 +74,8 @@ Lemma window_mass rate q n : 0 < rate ->
   sum (laplace rate q) (window q n) = 1 - 2 * decay rate ^ S n / (1 + decay rate).
 Proof.
   intros H. pose proof (decay_range rate H) as Ha.
-  assert (P : forall v k, Z.abs_nat (v - q) = k -> laplace rate q v = (1 - decay rate) / (1 + decay rate) * decay rate ^ k).
+  assert (P : forall v k, Z.abs_nat (v - q) = k ->
+    laplace rate q v = (1 - decay rate) / (1 + decay rate) * decay rate ^ k).
   { intros v k <-. reflexivity. }
   induction n as [|n IH]; cbn [window sum].
   - rewrite (P q O) by lia. simpl. field. lra.
@@ -109,7 +110,8 @@ Proof.
     + intros v Hv Hn. exfalso. apply Hn, window_in, B, Hv.
     + rewrite window_mass by assumption.
       assert (0 <= 2 * decay rate ^ S n / (1 + decay rate)); [|lra].
-      apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat; lra]. assert (0 < decay rate ^ S n) by (apply pow_lt; lra). lra.
+      apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat; lra]. assert (0 < decay rate ^ S n) by (apply pow_lt; lra).
+      lra.
   - intros d Hd. destruct (laplace_sums_to_one rate q H d Hd) as [n Hn]. specialize (Hn n ltac:(lia)).
     exists (window q n). split; [apply window_nodup|]. unfold R_dist in Hn. apply Rabs_def2 in Hn. lra.
 Qed.
@@ -124,7 +126,8 @@ Fixpoint noise (rate : R) (qs vs : list Z) : R :=
   end.
 
 (** The L1 distance of two vectors of the same length. *)
-Fixpoint l1 (qs rs : list Z) : Z := match qs, rs with q :: qs, r :: rs => (Z.abs (q - r) + l1 qs rs)%Z | _, _ => 0%Z end.
+Fixpoint l1 (qs rs : list Z) : Z :=
+  match qs, rs with q :: qs, r :: rs => (Z.abs (q - r) + l1 qs rs)%Z | _, _ => 0%Z end.
 
 Lemma noise_distribution rate : 0 < rate -> forall qs, distribution (noise rate qs).
 Proof.
@@ -143,7 +146,8 @@ Proof.
     try (rewrite ?Rmult_0_r, ?Rmult_0_l, ?exp_0; lra).
   rewrite plus_IZR, Rmult_plus_distr_l, exp_plus.
   replace (laplace rate r v * noise rate rs vs * (exp (rate * IZR (Z.abs (q - r))) * exp (rate * IZR (l1 qs rs))))
-    with ((laplace rate r v * exp (rate * IZR (Z.abs (q - r)))) * (noise rate rs vs * exp (rate * IZR (l1 qs rs)))) by ring.
+    with ((laplace rate r v * exp (rate * IZR (Z.abs (q - r)))) * (noise rate rs vs * exp (rate * IZR (l1 qs rs))))
+      by ring.
   apply Rmult_le_compat; auto using laplace_nonneg, laplace_private.
   apply noise_distribution, H.
 Qed.
@@ -167,11 +171,13 @@ Qed.
 Section Statistics.
   Context {record : Type} {O : Ordered record}.
 
-  Fixpoint sum_of (g : record -> Z) (T : list record) : Z := match T with [] => 0%Z | x :: T => (g x + sum_of g T)%Z end.
+  Fixpoint sum_of (g : record -> Z) (T : list record) : Z :=
+    match T with [] => 0%Z | x :: T => (g x + sum_of g T)%Z end.
 
   Definition measure (gs : list (record -> Z)) (T : list record) : list Z := map (fun g => sum_of g T) gs.
 
-  Definition contribution (gs : list (record -> Z)) (x : record) : Z := fold_right (fun g n => (Z.abs (g x) + n)%Z) 0%Z gs.
+  Definition contribution (gs : list (record -> Z)) (x : record) : Z :=
+    fold_right (fun g n => (Z.abs (g x) + n)%Z) 0%Z gs.
 
   Lemma sum_of_app g T U : sum_of g (T ++ U) = (sum_of g T + sum_of g U)%Z.
   Proof. induction T; simpl; lia. Qed.
@@ -184,11 +190,13 @@ Section Statistics.
 
   (** Together, the coordinates move by at most what each differing record
       contributes. *)
-  Lemma l1_common gs P Q C : (l1 (measure gs (P ++ C)) (measure gs (Q ++ C)) <= sum_of (contribution gs) P + sum_of (contribution gs) Q)%Z.
+  Lemma l1_common gs P Q C : (l1 (measure gs (P ++ C)) (measure gs (Q ++ C)) <=
+    sum_of (contribution gs) P + sum_of (contribution gs) Q)%Z.
   Proof.
     assert (A : forall g P, (Z.abs (sum_of g P) <= sum_of (fun x => Z.abs (g x)) P)%Z).
     { intros g. induction P0; simpl; lia. }
-    assert (B : forall g gs P, sum_of (contribution (g :: gs)) P = (sum_of (fun x => Z.abs (g x)) P + sum_of (contribution gs) P)%Z).
+    assert (B : forall g gs P, sum_of (contribution (g :: gs)) P =
+      (sum_of (fun x => Z.abs (g x)) P + sum_of (contribution gs) P)%Z).
     { intros g hs. induction P0 as [|x R IH]; simpl; [reflexivity|]. rewrite IH. simpl. lia. }
     induction gs as [|g gs IH].
     - simpl. assert (Z : forall P, sum_of (contribution []) P = 0%Z) by (induction P0; simpl; auto). rewrite !Z. lia.
@@ -240,7 +248,9 @@ Section Statistics.
     (** Moments of degree 2 in the Bernstein basis: u², 2uw, w² with u = x - lo
         and w = hi - x.  They add up to W² for every record. *)
     Definition moments_statistic : list (record -> Z) :=
-      [fun r => ((x r - lo) * (x r - lo))%Z; fun r => (2 * ((x r - lo) * (hi - x r)))%Z; fun r => ((hi - x r) * (hi - x r))%Z].
+      [fun r => ((x r - lo) * (x r - lo))%Z;
+       fun r => (2 * ((x r - lo) * (hi - x r)))%Z;
+       fun r => ((hi - x r) * (hi - x r))%Z].
     Lemma moments_contribution r : contribution moments_statistic r = (W * W)%Z.
     Proof.
       unfold moments_statistic, contribution. cbn [fold_right].
@@ -282,7 +292,8 @@ Section Choose.
     - apply seq_NoDup.
     - intros i Hi. unfold choose. rewrite (proj2 (nth_error_None scores i)); [reflexivity|].
       rewrite in_seq in Hi. lia.
-    - assert (K : forall T l, sum (fun i => match nth_error l i with Some s => weight s / T | None => 0 end) (seq 0 (length l)) = sum weight l / T).
+    - assert (K : forall T l, sum (fun i => match nth_error l i with Some s => weight s / T | None => 0 end)
+        (seq 0 (length l)) = sum weight l / T).
       { intros T l. induction l as [|s l IH]; simpl; [unfold Rdiv; ring|].
         rewrite <- seq_shift, sum_map. cbn [nth_error]. rewrite IH. unfold Rdiv. ring. }
       unfold choose. rewrite K. fold (total_weight scores). field. lra.
@@ -300,7 +311,8 @@ Section Choose.
     assert (IZR s <= IZR t + IZR delta) by (rewrite <- plus_IZR; apply IZR_le; lia). nra.
   Qed.
 
-  Lemma total_weight_near delta ss ts : near delta ss ts -> total_weight ss <= total_weight ts * exp (rate / 2 * IZR delta).
+  Lemma total_weight_near delta ss ts : near delta ss ts ->
+    total_weight ss <= total_weight ts * exp (rate / 2 * IZR delta).
   Proof.
     induction 1; unfold total_weight in *; simpl; [lra|]. rewrite Rmult_plus_distr_r.
     apply Rplus_le_compat; auto using weight_near.
@@ -315,13 +327,17 @@ Section Choose.
         - eauto. }
       destruct K as (t & -> & Hst).
       assert (Hs : 0 < total_weight ss) by (apply total_weight_pos; intros ->; destruct i; discriminate).
-      assert (Ht : 0 < total_weight ts) by (apply total_weight_pos; intros ->; inversion H; subst; destruct i; discriminate).
-      pose proof (weight_near delta s t Hst) as W. pose proof (total_weight_near delta ts ss (near_sym delta ss ts H)) as T.
+      assert (Ht : 0 < total_weight ts) by (apply total_weight_pos; intros ->; inversion H; subst; destruct i;
+        discriminate).
+      pose proof (weight_near delta s t Hst) as W.
+      pose proof (total_weight_near delta ts ss (near_sym delta ss ts H)) as T.
       replace (rate * IZR delta) with (rate / 2 * IZR delta + rate / 2 * IZR delta) by field. rewrite exp_plus.
       set (c := exp (rate / 2 * IZR delta)) in *. assert (Hc : 0 < c) by apply exp_pos.
       apply Rmult_le_reg_r with (total_weight ss * total_weight ts); [apply Rmult_lt_0_compat; assumption|].
-      replace (weight s / total_weight ss * (total_weight ss * total_weight ts)) with (weight s * total_weight ts) by (field; lra).
-      replace (weight t / total_weight ts * (c * c) * (total_weight ss * total_weight ts)) with ((weight t * c) * (total_weight ss * c)) by (field; lra).
+      replace (weight s / total_weight ss * (total_weight ss * total_weight ts)) with (weight s * total_weight ts)
+        by (field; lra).
+      replace (weight t / total_weight ts * (c * c) * (total_weight ss * total_weight ts))
+        with ((weight t * c) * (total_weight ss * c)) by (field; lra).
       apply Rmult_le_compat; try lra. left. apply exp_pos.
     - assert (K : nth_error ts i = None).
       { assert (L : length ss = length ts) by (clear Es; induction H; simpl; auto).

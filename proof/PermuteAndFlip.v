@@ -47,7 +47,8 @@ Proof. unfold over. rewrite <- sum_scale. reflexivity. Qed.
 
 Lemma over_one {A} (L : list A) : over L (fun _ _ => 1) = INR (length L).
 Proof.
-  induction L as [|x L IH]; [reflexivity|]. rewrite over_cons, IH. change (length (x :: L)) with (S (length L)). rewrite S_INR. ring.
+  induction L as [|x L IH]; [reflexivity|]. rewrite over_cons, IH. change (length (x :: L)) with (S (length L)).
+  rewrite S_INR. ring.
 Qed.
 
 Lemma over_nonneg {A} (L : list A) f : (forall s M, 0 <= f s M) -> 0 <= over L f.
@@ -58,11 +59,14 @@ Lemma over_swap {A} L : forall g : A -> A -> list A -> R,
   over L (fun s M => over M (fun t N => g s t N)) = over L (fun t M => over M (fun s N => g s t N)).
 Proof.
   induction L as [|x L IH]; intros g; [reflexivity|]. rewrite !over_cons.
-  rewrite (over_ext L (fun s M => over (x :: M) (fun t N => g s t N)) (fun s M => g s x M + over M (fun t N => g s t (x :: N))))
+  rewrite (over_ext L (fun s M => over (x :: M) (fun t N => g s t N))
+    (fun s M => g s x M + over M (fun t N => g s t (x :: N))))
     by (intros s M _; exact (over_cons x M (fun t N => g s t N))).
-  rewrite (over_ext L (fun t M => over (x :: M) (fun s N => g s t N)) (fun t M => g x t M + over M (fun s N => g s t (x :: N))))
+  rewrite (over_ext L (fun t M => over (x :: M) (fun s N => g s t N))
+    (fun t M => g x t M + over M (fun s N => g s t (x :: N))))
     by (intros t M _; exact (over_cons x M (fun s N => g s t N))).
-  rewrite !over_plus, (IH (fun s t N => g s t (x :: N))). change (over L (g x)) with (over L (fun t N => g x t N)). ring.
+  rewrite !over_plus, (IH (fun s t N => g s t (x :: N))). change (over L (g x)) with (over L (fun t N => g x t N)).
+  ring.
 Qed.
 
 (** ** The probabilities *)
@@ -102,7 +106,8 @@ Section Flip.
       destruct n as [|n].
       - simpl. rewrite Rinv_1, Rmult_1_l. apply over_ext. intros. ring.
       - cbn [accepted reach].
-        rewrite (over_ext L (fun s M => a s * f s * (/ INR (S (S n)) * (1 + over M (fun t N => (1 - a t) * reach a n N))))
+        rewrite (over_ext L
+          (fun s M => a s * f s * (/ INR (S (S n)) * (1 + over M (fun t N => (1 - a t) * reach a n N))))
           (fun s M => / INR (S (S n)) * (a s * f s + over M (fun t N => a s * f s * ((1 - a t) * reach a n N))))).
         2:{ intros s M _. rewrite over_scale. ring. }
         rewrite over_scale, over_plus, over_plus. f_equal. f_equal.
@@ -126,7 +131,8 @@ Section Flip.
     Proof.
       induction n as [|n IH]; intros L; [simpl; lra|]. cbn [reach].
       apply Rmult_le_pos; [left; apply Rinv_0_lt_compat, lt_0_INR; lia|].
-      apply Rplus_le_le_0_compat; [lra|]. apply over_nonneg. intros s M. specialize (a_range s). specialize (IH M). nra.
+      apply Rplus_le_le_0_compat; [lra|]. apply over_nonneg. intros s M. specialize (a_range s). specialize (IH M).
+      nra.
     Qed.
 
     (** At most one candidate is accepted. *)
@@ -135,7 +141,8 @@ Section Flip.
       induction n as [|n IH]; intros L HL; [simpl; lra|]. cbn [flip].
       assert (Hn : 0 < INR (S n)) by (apply lt_0_INR; lia).
       apply Rmult_le_reg_l with (INR (S n)); [exact Hn|]. rewrite <- Rmult_assoc, Rinv_r, Rmult_1_l, Rmult_1_r by lra.
-      replace (INR (S n)) with (over L (fun _ _ => 1)) by (rewrite over_one, HL; reflexivity). apply over_le. intros s M H. destruct (picks_in L s M H) as (_ & E & _).
+      replace (INR (S n)) with (over L (fun _ _ => 1)) by (rewrite over_one, HL; reflexivity). apply over_le.
+      intros s M H. destruct (picks_in L s M H) as (_ & E & _).
       specialize (IH M ltac:(lia)). specialize (a_range s). nra.
     Qed.
 
@@ -171,14 +178,17 @@ Section Flip.
       assert (Hn : 0 < / INR (S (S n))) by (apply Rinv_0_lt_compat, lt_0_INR; lia).
       rewrite (Rmult_comm l), Rmult_assoc. apply Rmult_le_compat_l; [lra|].
       assert (W : over L (fun t N => a t * reach a n N) <= 1).
-      { pose proof (flip_le_one a a_range (S n) L HL) as H. rewrite flip_accepted in H by exact HL. cbn [accepted] in H.
+      { pose proof (flip_le_one a a_range (S n) L HL) as H. rewrite flip_accepted in H by exact HL.
+        cbn [accepted] in H.
         rewrite (over_ext L _ (fun t N => a t * reach a n N)) in H by (intros; ring). exact H. }
-      assert (K : over L (fun t N => (1 - a t) * reach a n N + - (l - 1) * (a t * reach a n N)) <= over L (fun t N => l * ((1 - b t) * reach b n N))).
+      assert (K : over L (fun t N => (1 - a t) * reach a n N + - (l - 1) * (a t * reach a n N)) <=
+        over L (fun t N => l * ((1 - b t) * reach b n N))).
       { apply over_le. intros t N H. destruct (picks_in L t N H) as (_ & E & _). specialize (IH N ltac:(lia)).
         pose proof (reach_nonneg a a_range n N). pose proof (b_range t). pose proof (b_le t).
         assert ((1 - b t) * reach a n N <= (1 - b t) * (l * reach b n N)) by (apply Rmult_le_compat_l; lra).
         assert (0 <= (l * a t - b t) * reach a n N) by (apply Rmult_le_pos; lra). lra. }
-      rewrite over_plus, !over_scale in K. assert ((l - 1) * over L (fun t N => a t * reach a n N) <= (l - 1) * 1) by (apply Rmult_le_compat_l; lra).
+      rewrite over_plus, !over_scale in K.
+      assert ((l - 1) * over L (fun t N => a t * reach a n N) <= (l - 1) * 1) by (apply Rmult_le_compat_l; lra).
       lra.
     Qed.
 
@@ -194,10 +204,12 @@ Section Flip.
     Qed.
   End Private.
 
-  Lemma flip_sum a (fs : list (A -> R)) n : forall L, sum (fun f => flip a f n L) fs = flip a (fun s => sum (fun f => f s) fs) n L.
+  Lemma flip_sum a (fs : list (A -> R)) n : forall L, sum (fun f => flip a f n L) fs =
+    flip a (fun s => sum (fun f => f s) fs) n L.
   Proof.
     induction fs as [|f fs IH]; intros L; simpl.
-    - revert L. induction n as [|n IHn]; intros L; [reflexivity|]. cbn [flip]. rewrite (over_ext L _ (fun _ _ => 0 * 1)).
+    - revert L. induction n as [|n IHn]; intros L; [reflexivity|]. cbn [flip].
+      rewrite (over_ext L _ (fun _ _ => 0 * 1)).
       + rewrite over_scale. ring.
       + intros s M _. rewrite <- IHn. ring.
     - rewrite IH. clear IH. revert L. induction n as [|n IHn]; intros L; [simpl; ring|]. cbn [flip].
@@ -241,7 +253,8 @@ Section Mechanism.
   Hypothesis rate_pos : 0 < rate.
 
   (** A position beyond the list is never visited; [Z.min 0] only matters there. *)
-  Definition acceptance (scores : list Z) (i : nat) : R := exp (rate / 2 * IZR (Z.min 0 (nth i scores 0%Z - top scores))).
+  Definition acceptance (scores : list Z) (i : nat) : R :=
+    exp (rate / 2 * IZR (Z.min 0 (nth i scores 0%Z - top scores))).
 
   Definition permute_and_flip (scores : list Z) (i : nat) : R :=
     flip (acceptance scores) (certain Nat.eq_dec i) (length scores) (seq 0 (length scores)).
@@ -264,11 +277,13 @@ Section Mechanism.
       + rewrite <- flip_sum. reflexivity.
       + intros s Hs. unfold certain. simpl. destruct (Nat.eq_dec i s); [subst; contradiction|reflexivity].
     - unfold permute_and_flip.
-      rewrite <- (sum_map (fun f => flip (acceptance scores) f (length scores) (seq 0 (length scores))) (certain Nat.eq_dec)), flip_sum.
+      rewrite <- (sum_map (fun f => flip (acceptance scores) f (length scores) (seq 0 (length scores)))
+        (certain Nat.eq_dec)), flip_sum.
       rewrite (flip_ext _ _ (fun _ => 1)).
       + apply flip_one; [apply seq_length|].
         destruct (In_nth scores (top scores) 0%Z (top_in scores H)) as (i & Hi & E).
-        exists i. split; [apply in_seq; lia|]. unfold acceptance. rewrite E, Z.sub_diag. simpl. rewrite Rmult_0_r. apply exp_0.
+        exists i. split; [apply in_seq; lia|]. unfold acceptance. rewrite E, Z.sub_diag. simpl. rewrite Rmult_0_r.
+        apply exp_0.
       + intros s Hs. rewrite sum_map. rewrite (sum_ext _ (fun i => if Nat.eq_dec s i then 1 else 0)).
         * rewrite (sum_indicator Nat.eq_dec (fun _ => 1)); auto. apply seq_NoDup.
         * intros i _. unfold certain. destruct (Nat.eq_dec i s), (Nat.eq_dec s i); congruence.
@@ -286,7 +301,8 @@ Section Mechanism.
     unfold permute_and_flip. rewrite <- L, Rmult_comm.
     replace (exp (rate * IZR delta)) with (exp (rate / 2 * IZR (delta - k)) * exp (rate / 2 * IZR (delta + k))).
     2:{ rewrite <- exp_plus. f_equal. rewrite minus_IZR, plus_IZR. field. }
-    assert (Hle : forall x y z, (x <= y + z)%Z -> exp (rate / 2 * IZR x) <= exp (rate / 2 * IZR z) * exp (rate / 2 * IZR y)).
+    assert (Hle : forall x y z, (x <= y + z)%Z ->
+      exp (rate / 2 * IZR x) <= exp (rate / 2 * IZR z) * exp (rate / 2 * IZR y)).
     { intros x y z Hxyz. rewrite <- exp_plus. apply exp_mono. apply IZR_le in Hxyz. rewrite plus_IZR in Hxyz. nra. }
     apply flip_private; auto using acceptance_range, certain_nonneg, seq_length.
     - rewrite <- exp_0. apply exp_mono. assert (0 <= IZR (delta - k)) by (apply IZR_le; unfold k; lia). nra.

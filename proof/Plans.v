@@ -40,7 +40,8 @@ Inductive shape :=
 Definition mode_stability (m : mode) : nat := match m with First _ => 2 | Unique | All => 1 end.
 Definition mode_rows (m : mode) : option nat := match m with First k => Some k | Unique => Some 1 | All => None end.
 
-Definition join_constant (cut other : mode) : option nat := option_map (Nat.mul (mode_stability cut)) (mode_rows other).
+Definition join_constant (cut other : mode) : option nat :=
+  option_map (Nat.mul (mode_stability cut)) (mode_rows other).
 
 Definition stability (s : shape) : list (option nat) :=
   match s with
@@ -80,10 +81,12 @@ Section Meaning.
     | Join _ _ => (record -> record) * (record -> record) * (record -> record -> record)
     end.
 
-  Definition cut (m : mode) : table -> table := match m with First k => take k | Unique => unique | All => fun M => M end.
+  Definition cut (m : mode) : table -> table :=
+    match m with First k => take k | Unique => unique | All => fun M => M end.
 
   Definition unary (F : table -> table) (Ts : list table) : table := match Ts with [T] => F T | _ => [] end.
-  Definition binary (F : table -> table -> table) (Ts : list table) : table := match Ts with [T; U] => F T U | _ => [] end.
+  Definition binary (F : table -> table -> table) (Ts : list table) : table :=
+    match Ts with [T; U] => F T U | _ => [] end.
 
   Definition meaning (s : shape) : arguments s -> list table -> table :=
     match s with
@@ -207,7 +210,8 @@ Section Meaning.
     - destruct d.
       + exact (two _ _ _ H (proj1 except_bag_stable) (proj2 except_bag_stable)).
       + exact (two _ _ _ H (proj1 except_set_stable) (proj2 except_set_stable)).
-    - destruct f as [keyA keyB]. exact (two _ _ _ H (semi_join_left keep keyA keyB) (semi_join_keeps_right keep keyA keyB)).
+    - destruct f as [keyA keyB].
+      exact (two _ _ _ H (semi_join_left keep keyA keyB) (semi_join_keeps_right keep keyA keyB)).
     - destruct f as [[keyA keyB] encode]. pose proof (group_join_stable keyA keyB encode) as G.
       exact (two _ _ _ H (proj1 G) (proj2 G)).
     - destruct f as [[keyA keyB] merge].

@@ -84,7 +84,8 @@ Qed.
 Lemma sum_covered {A} (dec : forall x y : A, {x = y} + {x <> y}) (f : A -> R) l all :
   (forall x, 0 <= f x) -> NoDup l -> NoDup all -> (forall x, In x l -> ~ In x all -> f x = 0) -> sum f l <= sum f all.
 Proof.
-  intros P. revert all. induction l as [|x l IH]; intros all Nl N Z; simpl; [apply sum_nonneg, P|]. inversion Nl; subst.
+  intros P. revert all. induction l as [|x l IH]; intros all Nl N Z; simpl; [apply sum_nonneg, P|].
+  inversion Nl; subst.
   destruct (in_dec dec x all) as [Hin|Hout].
   - apply in_split in Hin. destruct Hin as (k1 & k2 & ->). rewrite sum_app. simpl.
     assert (K : sum f l <= sum f (k1 ++ k2)).
@@ -112,10 +113,12 @@ Proof.
   - intros b. destruct (inverse b); [apply P|lra].
   - intros l N. set (as_ := flat_map (fun b => match inverse b with Some a => [a] | None => [] end) l).
     assert (E : sum (fun b => match inverse b with Some a => f a | None => 0 end) l = sum f as_).
-    { unfold as_. clear N as_. induction l as [|b l IH]; simpl; auto. rewrite sum_app, <- IH. destruct (inverse b); simpl; ring. }
+    { unfold as_. clear N as_. induction l as [|b l IH]; simpl; auto. rewrite sum_app, <- IH.
+      destruct (inverse b); simpl; ring. }
     rewrite E. apply U. unfold as_. clear E as_. induction N as [|b l Hb N IH]; simpl; [constructor|].
     destruct (inverse b) as [a|] eqn:Ea; simpl; auto. constructor; auto.
-    intros K. apply in_flat_map in K. destruct K as (b' & Hb' & K). destruct (inverse b') as [a'|] eqn:Ea'; [|contradiction].
+    intros K. apply in_flat_map in K. destruct K as (b' & Hb' & K).
+    destruct (inverse b') as [a'|] eqn:Ea'; [|contradiction].
     destruct K as [->|[]]. apply H in Ea, Ea'. congruence.
   - intros d Hd. destruct (L d Hd) as (l & N & HL). exists (map name l). split.
     + clear HL. induction N as [|a l Ha N IH]; simpl; constructor; auto.
@@ -143,7 +146,8 @@ Section Sequences.
   Lemma tails_in x l t : In t (tails x l) <-> In (x :: t) l.
   Proof.
     unfold tails. rewrite in_flat_map. split.
-    - intros ([|y s] & Hs & K); [contradiction|]. destruct (dec y x); [|contradiction]. destruct K as [->|[]]. subst. exact Hs.
+    - intros ([|y s] & Hs & K); [contradiction|]. destruct (dec y x); [|contradiction]. destruct K as [->|[]]. subst.
+      exact Hs.
     - intros H. exists (x :: t). split; auto. destruct (dec x x); simpl; auto.
   Qed.
 
@@ -184,7 +188,8 @@ Section Sequences.
                   (1 - d / 2) * sum w heads <= sum sequence l).
       { clear Hs. induction Hn as [|x heads Hx Hn IH].
         - exists []. repeat split; simpl; [constructor|tauto|lra].
-        - destruct IH as (l & Nl & Hl & Sl). destruct (near_one _ (rest_distribution x) (d / 2)) as (ts & Nt & St); [lra|].
+        - destruct IH as (l & Nl & Hl & Sl).
+          destruct (near_one _ (rest_distribution x) (d / 2)) as (ts & Nt & St); [lra|].
           exists (map (cons x) ts ++ l). repeat split.
           + apply nodup_app; auto.
             * apply FinFun.Injective_map_NoDup; auto. intros t t' E. congruence.

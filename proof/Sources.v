@@ -186,7 +186,8 @@ Proof.
     eapply Rle_trans; [apply IHk; lia|apply Rmax_r].
 Qed.
 
-Lemma largest_ext C D lo k m : (forall i, (i < k)%nat -> C (lo + i)%nat = D (lo + i)%nat) -> largest C lo k m = largest D lo k m.
+Lemma largest_ext C D lo k m : (forall i, (i < k)%nat -> C (lo + i)%nat = D (lo + i)%nat) ->
+  largest C lo k m = largest D lo k m.
 Proof. induction k; simpl; intros H; auto. rewrite H, IHk; auto. Qed.
 
 Lemma largest_reached C lo k m : (forall i, (i < k)%nat -> C (lo + i)%nat <= m) -> largest C lo k m = m.
@@ -285,16 +286,20 @@ Section Potential.
     rewrite (dot_ext (first p) (sensitivity p) (sensitivity p) d e); auto. intros; split; auto. apply H. lia.
   Qed.
 
-  Lemma geometric_ext ps : forall n d e, ordered n ps -> (forall x, (x < n)%nat -> d x = e x) -> geometric d ps -> geometric e ps.
+  Lemma geometric_ext ps : forall n d e, ordered n ps -> (forall x, (x < n)%nat -> d x = e x) -> geometric d ps ->
+    geometric e ps.
   Proof.
-    induction ps as [|p ps IH]; intros n d e W H Hg; [constructor|]. simpl in W. destruct W as (-> & _ & _ & _ & W). inversion Hg; subst.
+    induction ps as [|p ps IH]; intros n d e W H Hg; [constructor|]. simpl in W. destruct W as (-> & _ & _ & _ & W).
+    inversion Hg; subst.
     constructor; [|apply (IH (first p) d e W); [intros; apply H; lia|assumption]].
     rewrite <- (segment_ext (first p) (parts p) (fun _ => 1) (fun _ => 1) d e) by (intros; split; auto; apply H; lia).
     rewrite <- (dot_ext (first p) (sensitivity p) (sensitivity p) d e); auto. intros; split; auto. apply H; lia.
   Qed.
 
   Lemma ordered_ge ps : forall n, ordered n ps -> (roots <= n)%nat.
-  Proof. induction ps as [|p ps IH]; simpl; intros n W; [lia|]. destruct W as (-> & _ & _ & _ & W). apply IH in W. lia. Qed.
+  Proof.
+    induction ps as [|p ps IH]; simpl; intros n W; [lia|]. destruct W as (-> & _ & _ & _ & W). apply IH in W. lia.
+  Qed.
 
   Definition Psi (A : Accounts) (d : vector) : R := potential (sources A) (counters A) d (partitions A).
 
@@ -303,7 +308,8 @@ Section Potential.
   Theorem charge_potential A v e d : ordered (sources A) (partitions A) ->
     Psi (charge A v e) d = Psi A d + e * dot (sources A) v d.
   Proof.
-    intros W. unfold Psi, charge. pose proof (settle_correct (partitions A) (sources A) (fun x => counters A x + v x * e) W) as H.
+    intros W. unfold Psi, charge.
+    pose proof (settle_correct (partitions A) (sources A) (fun x => counters A x + v x * e) W) as H.
     destruct (settle (partitions A) (fun x => counters A x + v x * e)) as [qs C']. simpl in *.
     destruct H as (_ & _ & _ & _ & HP & _). rewrite HP. unfold potential. rewrite dot_linear. ring.
   Qed.
@@ -360,7 +366,8 @@ Section Potential.
     specialize (IH (first p) (fun x => C x + sensitivity p x * (M - maximum p)) W).
     destruct (settle ps (fun x => C x + sensitivity p x * (M - maximum p))) as [qs C'].
     destruct HS as (_ & Hn & _). constructor.
-    - simpl. unfold M. rewrite largest_floor by assumption. apply largest_ext. intros i _. rewrite Hn, Hs by lia. ring.
+    - simpl. unfold M. rewrite largest_floor by assumption. apply largest_ext. intros i _. rewrite Hn, Hs by lia.
+      ring.
     - apply IH. eapply Forall_impl; [|exact H3]. intros q Hq. eapply Rle_trans; [exact Hq|].
       apply largest_mono. intros x. specialize (Hp x). simpl.
       assert (0 <= sensitivity p x * (M - maximum p)) by (apply Rmult_le_pos; lra). lra.
@@ -402,7 +409,8 @@ Section Potential.
     destruct W as (-> & Hp & Hs & HM & W).
     rewrite (largest_ext C D) by (intros; apply H; lia).
     set (M := largest D (first p) (parts p) (maximum p)).
-    set (C1 := fun x => C x + sensitivity p x * (M - maximum p)). set (D1 := fun x => D x + sensitivity p x * (M - maximum p)).
+    set (C1 := fun x => C x + sensitivity p x * (M - maximum p)).
+    set (D1 := fun x => D x + sensitivity p x * (M - maximum p)).
     destruct (IH (first p) C1 D1 W) as [E1 E2]; [intros x Hx; unfold C1, D1; rewrite H by lia; ring|].
     pose proof (settle_correct ps (first p) C1 W) as SC. pose proof (settle_correct ps (first p) D1 W) as SD.
     destruct (settle ps C1) as [qs C'], (settle ps D1) as [rs D']. simpl in *. subst rs. split; auto.
@@ -419,7 +427,8 @@ Section Potential.
     rewrite largest_reached by assumption.
     destruct (IH (first p) (fun x => C x + sensitivity p x * (maximum p - maximum p)) W) as [E1 E2].
     - eapply Forall_impl; [|exact H3]. simpl. intros q Hq i Hi. specialize (Hq i Hi). lra.
-    - destruct (settle ps (fun x => C x + sensitivity p x * (maximum p - maximum p))) as [qs C']. simpl in *. subst qs.
+    - destruct (settle ps (fun x => C x + sensitivity p x * (maximum p - maximum p))) as [qs C']. simpl in *.
+      subst qs.
       split; [destruct p; reflexivity|]. intros x. rewrite E2. ring.
   Qed.
 
@@ -428,9 +437,11 @@ Section Potential.
     match k with O => A | S j => charge (charge_parts A lo j e) (unit (lo + j)) e end.
 
   Theorem parallel_is_partition A v k e : ordered (sources A) (partitions A) -> capped (counters A) (partitions A) ->
-    (forall x, (sources A <= x)%nat -> counters A x = 0) -> (forall x, 0 <= v x) -> (forall x, (sources A <= x)%nat -> v x = 0) ->
+    (forall x, (sources A <= x)%nat -> counters A x = 0) -> (forall x, 0 <= v x) ->
+    (forall x, (sources A <= x)%nat -> v x = 0) ->
     0 <= e -> (0 < k)%nat ->
-    forall x, (x < sources A)%nat -> counters (charge_parts (divide A v k) (sources A) k e) x = counters (charge A v e) x.
+    forall x, (x < sources A)%nat -> counters (charge_parts (divide A v k) (sources A) k e) x =
+      counters (charge A v e) x.
   Proof.
     intros W Hc H0 Hv Hv0 He Hk. set (n := sources A).
     pose proof (settle_correct (partitions A) n (fun x => counters A x + v x * e) W) as SC.
@@ -443,12 +454,15 @@ Section Potential.
       (forall i, (i < k)%nat -> counters A' (n + i)%nat = if Nat.ltb i j then e else 0)).
     { induction j as [|j IH]; [lia|]. intros Hj. cbn [charge_parts].
       destruct j as [|j].
-      - clear IH. cbn [charge_parts]. unfold charge, divide. cbn [partitions counters settle first parts sensitivity maximum].
+      - clear IH. cbn [charge_parts]. unfold charge, divide.
+        cbn [partitions counters settle first parts sensitivity maximum].
         assert (HL : largest (fun x => counters A x + unit (n + 0) x * e) n k 0 = e).
         { apply Rle_antisym.
           - assert (G : forall j, (j <= k)%nat -> largest (fun x => counters A x + unit (n + 0) x * e) n j 0 <= e).
             { induction j as [|j IH]; intros; simpl; [lra|]. apply Rmax_lub; [|apply IH; lia].
-              rewrite H0 by (unfold n; lia). destruct (unit_nonneg (n + 0) (n + j)) as [P|P]; unfold unit in *; destruct (Nat.eqb (n + j) (n + 0)); lra. }
+              rewrite H0 by (unfold n; lia).
+              destruct (unit_nonneg (n + 0) (n + j)) as [P|P]; unfold unit in *;
+                destruct (Nat.eqb (n + j) (n + 0)); lra. }
             apply G. lia.
           - destruct (largest_bounds (fun x => counters A x + unit (n + 0) x * e) n k 0) as [_ G].
             specialize (G O Hk). simpl in G. rewrite unit_self, H0 in G by (unfold n; lia). lra. }
@@ -475,7 +489,9 @@ Section Potential.
         destruct S2 as (_ & HD & _). split; [reflexivity|]. split.
         + intros x Hx. rewrite E2 by assumption. apply E4.
         + intros i Hi. rewrite HD by lia. unfold C2. rewrite P3, (Hv0 (n + i)%nat) by (unfold n; lia).
-          unfold unit. destruct (Nat.eqb_spec (n + i) (n + S j)), (Nat.ltb_spec i (S j)), (Nat.ltb_spec i (S (S j))); try lia; ring. }
+          unfold unit.
+          destruct (Nat.eqb_spec (n + i) (n + S j)), (Nat.ltb_spec i (S j)), (Nat.ltb_spec i (S (S j)));
+            try lia; ring. }
     intros x Hx. apply (J k); [lia|assumption].
   Qed.
 End Potential.

@@ -249,7 +249,8 @@ Section Keys.
     total X (fun k => distance (members key k T) (members key k U)) <= distance T U.
   Proof.
     intros N. pose proof (split_left T U) as L. pose proof (split_right T U) as R.
-    eapply Nat.le_trans with (total X (fun k => length (members key k (minus T U)) + length (members key k (minus U T)))).
+    eapply Nat.le_trans with (total X (fun k => length (members key k (minus T U))
+      + length (members key k (minus U T)))).
     - apply total_le. intros k _.
       rewrite (members_bag key k _ _ L), (members_bag key k _ _ R), !members_app.
       eapply Nat.le_trans; [apply distance_app|]. rewrite distance_refl.
@@ -272,7 +273,8 @@ Section Keys.
     assert (E : Permutation Y (X ++ Z)).
     { apply NoDup_Permutation; auto.
       - apply nodup_app; [exact NX|apply NoDup_filter; exact NY|].
-        intros k Hk Hz. apply filter_In in Hz. destruct Hz as [_ Hz]. destruct (in_dec eq_dec k X); [discriminate|tauto].
+        intros k Hk Hz. apply filter_In in Hz. destruct Hz as [_ Hz].
+        destruct (in_dec eq_dec k X); [discriminate|tauto].
       - intros k. rewrite in_app_iff. unfold Z. rewrite filter_In.
         destruct (in_dec eq_dec k X); split; intros; auto; try tauto. }
     rewrite (Permutation_flat_map g E), flat_map_app.
@@ -369,7 +371,8 @@ Section Keys.
   Lemma unique_stable {A} {OA : Ordered A} : stable 1 (unique (A := A)).
   Proof.
     apply stable_add.
-    - intros T U H. pose proof (Permutation_length H) as L. destruct T as [|x [|y T]], U as [|z [|w U]]; simpl in *; try lia; auto.
+    - intros T U H. pose proof (Permutation_length H) as L.
+      destruct T as [|x [|y T]], U as [|z [|w U]]; simpl in *; try lia; auto.
     - intros x [|y [|z T]]; simpl; [rewrite distance_nil_r|rewrite distance_nil_l|rewrite distance_refl]; simpl; lia.
   Qed.
 
@@ -393,9 +396,11 @@ Section Keys.
       (encode : K -> list A -> list B -> option C) : stable2 2 2 (group_join keyA keyB encode).
   Proof.
     split; [apply per_key_left|apply per_key_right]; try reflexivity; intros k M; apply one_record_stable.
-    - intros T U H. rewrite (sort_canonical T U H). pose proof (Permutation_length H). destruct T, U; simpl in *; try lia; reflexivity.
+    - intros T U H. rewrite (sort_canonical T U H). pose proof (Permutation_length H).
+      destruct T, U; simpl in *; try lia; reflexivity.
     - intros T. destruct T, M; simpl; try lia; destruct (encode k _ _); simpl; lia.
-    - intros T U H. rewrite (sort_canonical T U H). pose proof (Permutation_length H). destruct T, U; simpl in *; try lia; reflexivity.
+    - intros T U H. rewrite (sort_canonical T U H). pose proof (Permutation_length H).
+      destruct T, U; simpl in *; try lia; reflexivity.
     - intros T. destruct M, T; simpl; try lia; destruct (encode k _ _); simpl; lia.
   Qed.
 
@@ -525,10 +530,12 @@ Section Tight.
   Example union_set_tight : attains 1 (fun T => union_set T [5]) [7] [] /\ attains 1 (union_set [5]) [7] [].
   Proof. repeat split; reflexivity. Qed.
 
-  Example intersect_bag_tight : attains 1 (fun T => intersect_bag T [7]) [7] [] /\ attains 1 (intersect_bag [7]) [7] [].
+  Example intersect_bag_tight : attains 1 (fun T => intersect_bag T [7]) [7] [] /\
+    attains 1 (intersect_bag [7]) [7] [].
   Proof. repeat split; reflexivity. Qed.
 
-  Example intersect_set_tight : attains 1 (fun T => intersect_set T [7]) [7] [] /\ attains 1 (intersect_set [7]) [7] [].
+  Example intersect_set_tight : attains 1 (fun T => intersect_set T [7]) [7] [] /\
+    attains 1 (intersect_set [7]) [7] [].
   Proof. repeat split; reflexivity. Qed.
 
   (** The second argument of [except] is not free. *)
@@ -539,7 +546,8 @@ Section Tight.
   Proof. repeat split; reflexivity. Qed.
 
   Example group_join_tight :
-    attains 2 (fun T => group_join key key sizes T [13]) [11; 12] [11] /\ attains 2 (group_join key key sizes [13]) [11; 12] [11].
+    attains 2 (fun T => group_join key key sizes T [13]) [11; 12] [11] /\
+    attains 2 (group_join key key sizes [13]) [11; 12] [11].
   Proof. repeat split; reflexivity. Qed.
 
   Example partition_tight :

@@ -32,8 +32,10 @@ Record System := {
   stability : transformation -> list (option nat);
   stability_sound : forall F before after c, nth_error (stability F) (length before) = Some c ->
     match c with
-    | Some c => forall T U, (distance (apply F (before ++ T :: after)) (apply F (before ++ U :: after)) <= c * distance T U)%nat
-    | None => forall T U, distance T U = 0%nat -> distance (apply F (before ++ T :: after)) (apply F (before ++ U :: after)) = 0%nat
+    | Some c => forall T U, (distance (apply F (before ++ T :: after)) (apply F (before ++ U :: after)) <=
+      c * distance T U)%nat
+    | None => forall T U, distance T U = 0%nat ->
+      distance (apply F (before ++ T :: after)) (apply F (before ++ U :: after)) = 0%nat
     end;
 
   (* splitting a table: the distances of the parts sum to at most the whole *)
@@ -94,7 +96,8 @@ Section Facts.
       + pose proof (stability_sound S F before Ts c) as H. rewrite HF, Hl, nth_error_app2, Nat.sub_diag in H by auto.
         specialize (H eq_refl). destruct c as [c|]; simpl in Ha.
         * injection Ha as <-. apply H.
-        * destruct (Nat.eqb_spec (distance T U) 0) as [E|]; [|discriminate]. injection Ha as <-. rewrite (H T U E). auto.
+        * destruct (Nat.eqb_spec (distance T U) 0) as [E|]; [|discriminate]. injection Ha as <-. rewrite (H T U E).
+          auto.
       + specialize (IH Us (before ++ [U]) (cs0 ++ [c]) cs b). rewrite <- !app_assoc in IH. simpl in IH.
         apply IH; auto. rewrite !app_length. simpl. lia.
   Qed.
@@ -105,7 +108,8 @@ Section Facts.
 
   (** ** Privacy at any distance, and of parallel queries *)
 
-  Lemma group_privacy q e v : 0 < e -> forall n T U, distance T U = n -> mass q e T v <= mass q e U v * exp (e * INR n).
+  Lemma group_privacy q e v : 0 < e -> forall n T U, distance T U = n ->
+    mass q e T v <= mass q e U v * exp (e * INR n).
   Proof.
     intros He. induction n as [|n IH]; intros T U Hd.
     - rewrite (mass_same S q e T U v Hd). simpl. rewrite Rmult_0_r, exp_0. lra.
@@ -116,7 +120,8 @@ Section Facts.
   Qed.
 
   (** The queries Qs run side by side, the i-th on the i-th part, each at e. *)
-  Fixpoint parallel (f : splitter S) (e : R) (T : table S) (i : nat) (Qs : list (mechanism S)) (vs : list (answer S)) : R :=
+  Fixpoint parallel (f : splitter S) (e : R) (T : table S) (i : nat) (Qs : list (mechanism S))
+    (vs : list (answer S)) : R :=
     match Qs, vs with
     | [], [] => 1
     | q :: Qs, v :: vs => mass q e (part S f i T) v * parallel f e T (Datatypes.S i) Qs vs
@@ -127,7 +132,8 @@ Section Facts.
   Proof.
     intros He. induction Qs as [|q Qs IH]; intros i.
     - apply (distribution_ext ended); [intros []; reflexivity|apply ended_distribution].
-    - eapply distribution_ext; [|apply (sequence_distribution (answer_dec S) (mass q e (part S f i T)) (fun _ => parallel f e T (Datatypes.S i) Qs))].
+    - eapply distribution_ext; [|apply (sequence_distribution (answer_dec S) (mass q e (part S f i T))
+        (fun _ => parallel f e T (Datatypes.S i) Qs))].
       + intros []; reflexivity.
       + apply mass_distribution, He.
       + intros _. apply IH.
@@ -144,7 +150,8 @@ Section Facts.
     rewrite plus_INR, Rmult_plus_distr_l, exp_plus.
     set (d := distance (part S f i T) (part S f i U)). set (rest := INR (sum_from _ _ _)).
     replace (mass q e (part S f i U) v * parallel f e U (Datatypes.S i) Qs vs * (exp (e * INR d) * exp (e * rest)))
-      with ((mass q e (part S f i U) v * exp (e * INR d)) * (parallel f e U (Datatypes.S i) Qs vs * exp (e * rest))) by ring.
+      with ((mass q e (part S f i U) v * exp (e * INR d)) * (parallel f e U (Datatypes.S i)
+        Qs vs * exp (e * rest))) by ring.
     apply Rmult_le_compat; auto using parallel_nonneg.
     - apply mass_distribution, He.
     - apply group_privacy; auto.
