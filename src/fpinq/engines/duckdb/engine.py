@@ -52,7 +52,8 @@ class DuckDB:
         self._stored: list[_Stored] = []
         self._roots: dict[str, Source | PersonSource] = {}
         self._pins: dict[str, tuple[sources.Pin, ...]] = {}
-        self._connection = self._open(())
+        self._allowed: set[str] = set()
+        self._opened: duckdb.DuckDBPyConnection | None = None
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
@@ -88,6 +89,8 @@ class DuckDB:
             self._check_new(name)
             if not tables:
                 raise BadData("persons need one or more tables")
+            files = [sources.find_files(data) for data in tables.values() if sources.is_files(data)]
+            self._allow([pin for found in files for pin in found.pins])
             added = {table: self._add(data, (schemas or {}).get(table)) for table, data in tables.items()}
             types = set()
             for table, (_, relation) in added.items():
@@ -142,7 +145,7 @@ class DuckDB:
             for pin in files.pins[1:]
         ):
             raise BadData("the files of one table must have the same columns and types")
-        columns = sources.convert(found, schema)
+        columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
         select, shape, raw = sources.as_relation(columns, scan, lazy=True)
         stored = _Stored(relation, select, files.pins)
         self._connection.execute(f"CREATE VIEW {relation} AS {select}")
@@ -170,13 +173,14 @@ class DuckDB:
         with _registered(self._connection, frame):
             if not columns:
                 found = [type_ for _, type_ in _describe(self._connection, "incoming")]
-                listed = ", ".join(f"x{i} AS {sources.identifier(n)}" for i, n in enumerate(names))
-                columns = sources.convert(zip(names, found, strict=True), schema)
-                select, shape, raw = sources.as_relation(
-                    columns, f"(SELECT {listed} FROM incoming)", lazy=False
+                columns = sources.convert(
+                    [
+                        (name, type_, f"x{i}")
+                        for i, (name, type_) in enumerate(zip(names, found, strict=True))
+                    ],
+                    schema,
                 )
-            else:
-                select, shape, raw = sources.as_relation(columns, "incoming", lazy=False)
+            select, shape, raw = sources.as_relation(columns, "incoming", lazy=False)
             self._connection.execute(f"CREATE TABLE {relation} AS {select}")
         stored = _Stored(relation, None, ())
         self._stored.append(stored)
@@ -232,13 +236,21 @@ class DuckDB:
     def close(self) -> None:
         """Forget all data."""
         with self._lock:
-            self._connection.close()
+            if self._opened is not None:
+                self._opened.close()
             self._roots.clear()
             shutil.rmtree(self._spill, ignore_errors=True)
 
     # ── DuckDB ───────────────────────────────────────────────────────────────────────
 
-    def _open(self, files: Sequence[sources.Pin]) -> duckdb.DuckDBPyConnection:
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """The DuckDB of now. Opened when first needed: often that is a root with files."""
+        if self._opened is None:
+            self._opened = self._open(())
+        return self._opened
+
+    def _open(self, files: Sequence[str]) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(
             ":memory:",
             config={
@@ -250,7 +262,7 @@ class DuckDB:
                 "temp_directory": os.path.join(self._spill, "spill"),
             },
         )
-        allowed = ", ".join(sources.quote(pin.path) for pin in files)
+        allowed = ", ".join(sources.quote(path) for path in files)
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -258,10 +270,10 @@ class DuckDB:
 
     def _allow(self, files: Sequence[sources.Pin]) -> None:
         """Make files readable: a new DuckDB, for a locked one cannot be told of them."""
-        known = {pin.path: pin for stored in self._stored for pin in stored.pins}
-        if all(pin.path in known for pin in files):
+        paths = {pin.path for pin in files}
+        if paths <= self._allowed:
             return
-        connection = self._open([*known.values(), *(pin for pin in files if pin.path not in known)])
+        connection = self._open(sorted(self._allowed | paths))
         for stored in self._stored:
             if stored.view is not None:
                 connection.execute(f"CREATE VIEW {stored.relation} AS {stored.view}")
@@ -270,7 +282,7 @@ class DuckDB:
             with _registered(connection, rows):
                 connection.execute(f"CREATE TABLE {stored.relation} AS SELECT * FROM incoming")
         # Measurements under way keep the old one until they end.
-        self._connection = connection
+        self._opened, self._allowed = connection, self._allowed | paths
 
     @contextlib.contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

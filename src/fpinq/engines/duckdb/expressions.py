@@ -144,13 +144,14 @@ class Scope:
             return _clip(self, Type.INT64, code, self._integer(clamp.lower), self._integer(clamp.upper))
         point = self.bind(_scaled(code, clamp))
         low, high = (f"'{float(bound)!r}'::DOUBLE" for bound in (clamp.lower, clamp.upper))
-        # NaN, the largest double of all to DuckDB, is in no branch. The cast rounds half to even.
-        clamped = (
-            f"CASE WHEN {point.sql} > {low} AND {point.sql} < {high} THEN {point.sql} "
-            f"WHEN {point.sql} <= {low} THEN {low} WHEN {point.sql} <= 'inf'::DOUBLE THEN {high} END"
-        )
+        ends = f"WHEN {point.sql} <= {low} THEN {low} WHEN {point.sql} >= {high} THEN {high}"
+        clamped = f"CASE {ends} ELSE {point.sql} END"
+        if point.raw:
+            end = f"CASE WHEN {point.sql} > 0 THEN {high} ELSE {low} END"
+            clamped = f"CASE WHEN isfinite({point.sql}) THEN {clamped} WHEN isinf({point.sql}) THEN {end} END"
+        # The cast rounds half to even.
         sql = f"CAST({clamped} AS BIGINT)"
-        return self.code(sql, Type.INT64, point, times=5, low=clamp.lower, high=clamp.upper)
+        return self.code(sql, Type.INT64, point, times=6, low=clamp.lower, high=clamp.upper)
 
     def _integer(self, bound: int) -> Code:
         return self.literal(max(INT64_MIN, min(INT64_MAX, bound)), Type.INT64)
@@ -158,7 +159,7 @@ class Scope:
     def _canonical(self, code: Code) -> Code:
         if not code.raw:
             return code
-        return self.code(canonical_float(code.sql), code.type, code, times=2)
+        return self.code(canonical_float(code.sql), code.type, code, times=3)
 
     def bind(self, code: Code) -> Code:
         """The same value as something that costs nothing to repeat."""
@@ -212,8 +213,12 @@ def render(value: Value, type_: Type, parameters: Parameters) -> str:
 
 
 def canonical_float(sql: str) -> str:
-    """NaN is null, −0 is 0."""
-    return f"CASE WHEN isnan({sql}) THEN NULL ELSE {sql} + {_ZERO} END"
+    """A float as found: NaN is null, −0 is 0.
+
+    Not with isnan: a parquet file's statistics leave NaN out, DuckDB believes
+    them and takes isnan, and comparisons with NaN, for always false.
+    """
+    return f"CASE WHEN isfinite({sql}) OR isinf({sql}) THEN {sql} + {_ZERO} END"
 
 
 def _scaled(code: Code, clamp: Clamp) -> Code:

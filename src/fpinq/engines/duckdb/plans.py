@@ -413,7 +413,7 @@ def canonical(table: Relation) -> Relation:
         for column in table.columns
     ]
     listed += [UNIT] * table.per_person
-    columns = tuple(replace(c, raw=False, weight=2 * c.weight) if c.raw else c for c in table.columns)
+    columns = tuple(replace(c, raw=False, weight=3 * c.weight) if c.raw else c for c in table.columns)
     return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source})", columns=columns)
 
 
