@@ -119,7 +119,7 @@ def test_a_float_becomes_the_nearest_grid_point_ties_to_even(number: float | Non
         (Moments(Clamp(X, 0, 2**31 + 1), 2), "too wide for a variance"),
         (Frequencies(Clamp(X, 0, MAX_BINS)), "coarser"),
         (Rank(Clamp(X, 0, 1), Fraction(3, 2)), "between 0 and 1"),
-        (Rank(Clamp(X, 0, 1), 0.5), "between 0 and 1"),  # type: ignore[arg-type]
+        (Rank(Clamp(X, 0, 1), Fraction(1, 10**18 + 1)), "steps of"),
         (Choice(()), "candidates"),
         (Choice((Clamp(X, 1, 0),)), "lower ≤ upper"),
     ],

@@ -4,7 +4,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-from sources import Exhausted, scripted, words
+from noise.sources import Exhausted, scripted, words
 
 from fpinq.noise import DiscreteLaplace, sample, sample_many
 from fpinq.noise.digits import BASE, MAGNITUDE_BITS, Digit, Tail, magnitude, steps

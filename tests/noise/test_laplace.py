@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness import counts, edges, is_laplace, same
+from noise.goodness import counts, edges, is_laplace, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sources import recording, scripted, seeded
+from noise.sources import recording, scripted, seeded
 
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import DiscreteLaplace, sample, sample_many

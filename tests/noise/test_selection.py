@@ -7,8 +7,8 @@ from functools import cache
 from itertools import permutations, product
 
 import pytest
-from goodness import fits
-from sources import Exhausted, recording, scripted, seeded, words
+from noise.goodness import fits
+from noise.sources import Exhausted, recording, scripted, seeded, words
 
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Run, singles

@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 
 import pytest
-from sources import Exhausted, recording, scripted, seeded
+from noise.sources import Exhausted, recording, scripted, seeded
 
 from fpinq.noise import sample, sample_many
 from fpinq.noise.uniform import SYSTEM, Uniform, below, less, refine, uniform

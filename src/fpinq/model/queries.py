@@ -20,6 +20,7 @@ from fpinq.model.expressions import Row, Schema
 MAX_DEGREE = 2
 
 MAX_BINS = 2**24
+MAX_RANKS = 10**18
 
 # Squares of grid points, added over any table there is, stay within 127 bits.
 MAX_SQUARED_WIDTH = 2**31
@@ -83,7 +84,7 @@ class Moments:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if self.degree not in range(1, MAX_DEGREE + 1):
+        if not 1 <= self.degree <= MAX_DEGREE:
             raise BadQuery(f"moments have degree 1 to {MAX_DEGREE}")
         if self.degree == MAX_DEGREE and self.of.width > MAX_SQUARED_WIDTH:
             raise BadQuery(f"bounds too wide for a variance: at most {MAX_SQUARED_WIDTH} steps apart")
@@ -138,8 +139,8 @@ class Rank:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if type(self.fraction) is not Fraction or not 0 <= self.fraction <= 1:
-            raise BadQuery("a fraction of the records is between 0 and 1")
+        if not 0 <= self.fraction <= 1 or self.fraction.denominator > MAX_RANKS:
+            raise BadQuery(f"a fraction of the records is between 0 and 1, in steps of 1/{MAX_RANKS}")
 
     def contribution(self, row: Row) -> dict[int, int]:
         return Frequencies(self.of).contribution(row)
