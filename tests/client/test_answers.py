@@ -10,7 +10,8 @@ import fpinq as fp
 from client.small_data import PLENTY, SURE
 from fpinq import _
 from fpinq.client.answers import Answer
-from fpinq.client.uncertainty import LaplaceCombination, LaplaceNoise, Normal, combination_quantile
+from fpinq.client.trees import CountTree
+from fpinq.client.uncertainty import LaplaceCombination, LaplaceNoise, RangeNoise, combination_quantile
 
 
 def answer(value: float, scale: Fraction = Fraction(10)) -> Answer:
@@ -88,7 +89,7 @@ def test_the_quantile_of_a_combination_is_that_of_its_draws() -> None:
 def test_errors_stay_within_what_is_possible() -> None:
     assert LaplaceCombination((math.inf,), 0, 10).standard_error() == 5
     assert LaplaceCombination((math.inf,), 0, 10).interval(3.0, Fraction(1, 2)) == (0, 10)
-    assert Normal(100.0, 0, 1).interval(0.5, Fraction(9, 10)) == (0, 1)
+    assert RangeNoise(CountTree(2, 2, 1), 0, 2, Fraction(100), 1.0, 0, 1).interval(0.5, Fraction(9, 10)) == (0, 1)
     assert LaplaceNoise(None).interval(3, Fraction(1, 2)) == (3, 3)
 
 

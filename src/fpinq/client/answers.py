@@ -53,10 +53,10 @@ class Answer:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float | Fraction):
             return str(self.value)
         if self.standard_error is None:
-            return _number(self.value, None)
+            return show_number(self.value, None)
         low, high = self.interval(0.95)  # type: ignore[misc]
         half = max(high - self.value, self.value - low)
-        return f"{_number(self.value, half)} ± {_number(half, half)}"
+        return f"{show_number(self.value, half)} ± {show_number(half, half)}"
 
     def __repr__(self) -> str:
         return f"<{self}, ε = {show_up(self.epsilon)}>"
@@ -225,7 +225,7 @@ def _value(other: Any) -> Any:
     return other.value if isinstance(other, Answer) else other
 
 
-def _number(number: Any, error: Any) -> str:
+def show_number(number: Any, error: Any) -> str:
     """A number with thousands marked, to two digits of its error."""
     if type(number) is int and (error is None or type(error) is int):
         return f"{number:,}"
