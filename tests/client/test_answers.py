@@ -89,7 +89,9 @@ def test_the_quantile_of_a_combination_is_that_of_its_draws() -> None:
 def test_errors_stay_within_what_is_possible() -> None:
     assert LaplaceCombination((math.inf,), 0, 10).standard_error() == 5
     assert LaplaceCombination((math.inf,), 0, 10).interval(3.0, Fraction(1, 2)) == (0, 10)
-    assert RangeNoise(CountTree(2, 2, 1), 0, 2, Fraction(100), 1.0, 0, 1).interval(0.5, Fraction(9, 10)) == (0, 1)
+    fraction = RangeNoise(CountTree(2, 2, 1), 0, 2, Fraction(100), 1.0, 0, 1)
+    assert fraction.interval(0.5, Fraction(9, 10)) == (0, 1)
+    assert fraction.standard_error() == 0.5
     assert LaplaceNoise(None).interval(3, Fraction(1, 2)) == (3, 3)
 
 

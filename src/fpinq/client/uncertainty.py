@@ -109,7 +109,7 @@ class RangeNoise:
         """value ± what the draws stay within, cut at the bounds."""
         t: Number = self.unit * sum_quantile(self._weights(), self.scale, confidence)
         if type(value) is int:
-            t = math.ceil(t)  # of integers with weights 1
+            t = math.ceil(t - 0.5)  # a sum of integers: to the middle between two of them
         return max(self.lower, value - t), min(self.upper, value + t)
 
     def _weights(self) -> list[float]:
