@@ -81,7 +81,7 @@ def test_a_sum_of_draws_stays_within_its_quantile_about_as_often_as_said(
     t = math.ceil(sum_quantile([1.0] * k, scale, confidence) - 0.5)  # as for a range of integers
     within = float(np.mean(sums <= t))
     slack = float(np.mean(sums == t))  # of integers, a little more are within
-    assert float(confidence) - 0.015 <= within <= float(confidence) + 0.02 + slack
+    assert float(confidence) - 0.015 <= within <= float(confidence) + 0.035 + slack
 
 
 def test_no_noise_leaves_no_interval() -> None:

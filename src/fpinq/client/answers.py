@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from html import escape
 from importlib import import_module
-from math import floor, log10
+from math import ceil, floor, log10, trunc
 from typing import Any
 
 from fpinq.client.rows import Symbolic
@@ -127,6 +127,36 @@ class Answer:
 
     def __rtruediv__(self, other: Any) -> Any:
         return other / self.value
+
+    def __floordiv__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Symbolic) else self.value // _value(other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // self.value
+
+    def __mod__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Symbolic) else self.value % _value(other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % self.value
+
+    def __divmod__(self, other: Any) -> Any:
+        return divmod(self.value, _value(other))
+
+    def __pow__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Symbolic) else self.value ** _value(other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return other**self.value
+
+    def __trunc__(self) -> Any:
+        return trunc(self.value)
+
+    def __floor__(self) -> Any:
+        return floor(self.value)
+
+    def __ceil__(self) -> Any:
+        return ceil(self.value)
 
     def __neg__(self) -> Any:
         return -self.value
