@@ -3,21 +3,27 @@
 from fpinq.client.answers import Answer, Answers
 from fpinq.client.bounds import Column
 from fpinq.client.budgets import Budget
-from fpinq.client.groups import Groups
-from fpinq.client.joins import all_, first, unique
-from fpinq.client.parts import Parts
-from fpinq.client.protect import protect, public
 
 # Queries are classes, spelled as functions: fp.count(), fp.average(f, bounds=…).
+from fpinq.client.choices import ExponentialMechanism as exponential_mechanism  # noqa: N813
+from fpinq.client.choices import Median as median  # noqa: N813
+from fpinq.client.choices import Mode as mode  # noqa: N813
+from fpinq.client.choices import OrderStatistic as order_statistic  # noqa: N813
+from fpinq.client.choices import Quantile as quantile  # noqa: N813
+from fpinq.client.choices import Quantiles as quantiles  # noqa: N813
+from fpinq.client.groups import Groups
+from fpinq.client.histograms import BinAnswers
+from fpinq.client.histograms import Cdf as cdf  # noqa: N813
+from fpinq.client.histograms import FindBounds as bounds  # noqa: N813
+from fpinq.client.histograms import Histogram as histogram  # noqa: N813
+from fpinq.client.histograms import Ranges as ranges  # noqa: N813
+from fpinq.client.joins import all_, first, unique
+from fpinq.client.parts import Parts
+from fpinq.client.planning import ExpectedError, epsilon_for
+from fpinq.client.protect import protect, public
 from fpinq.client.queries import Average as average  # noqa: N813
-from fpinq.client.queries import Cdf as cdf  # noqa: N813
 from fpinq.client.queries import Count as count  # noqa: N813
-from fpinq.client.queries import ExponentialMechanism as exponential_mechanism  # noqa: N813
-from fpinq.client.queries import Histogram as histogram  # noqa: N813
-from fpinq.client.queries import Median as median  # noqa: N813
-from fpinq.client.queries import Mode as mode  # noqa: N813
-from fpinq.client.queries import OrderStatistic as order_statistic  # noqa: N813
-from fpinq.client.queries import Quantile as quantile  # noqa: N813
+from fpinq.client.queries import DistinctCount as distinct_count  # noqa: N813
 from fpinq.client.queries import Query
 from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
 from fpinq.client.queries import Sum as sum  # noqa: N813
@@ -55,11 +61,13 @@ __all__ = [
     "BadPartition",
     "BadQuery",
     "BadTransformation",
+    "BinAnswers",
     "Budget",
     "BudgetExceeded",
     "Column",
     "DataChanged",
     "EngineError",
+    "ExpectedError",
     "FpinqError",
     "Groups",
     "KernelViolation",
@@ -75,8 +83,11 @@ __all__ = [
     "_",
     "all_",
     "average",
+    "bounds",
     "cdf",
     "count",
+    "distinct_count",
+    "epsilon_for",
     "exponential_mechanism",
     "first",
     "histogram",
@@ -87,6 +98,8 @@ __all__ = [
     "protect",
     "public",
     "quantile",
+    "quantiles",
+    "ranges",
     "standard_deviation",
     "sum",
     "unique",

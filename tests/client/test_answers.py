@@ -10,7 +10,13 @@ import fpinq as fp
 from client.small_data import PLENTY, SURE
 from fpinq import _
 from fpinq.client.answers import Answer
-from fpinq.client.uncertainty import LaplaceCombination, LaplaceNoise, Normal, combination_quantile
+from fpinq.client.queries import Subject
+from fpinq.client.trees import CountTree
+from fpinq.client.uncertainty import LaplaceCombination, LaplaceNoise, RangeNoise, combination_quantile
+from fpinq.engines import reference
+from fpinq.engines.reference import Relation
+from fpinq.model.expressions import Schema, Type
+from fpinq.runtime.mechanisms import draw
 
 
 def answer(value: float, scale: Fraction = Fraction(10)) -> Answer:
@@ -71,6 +77,42 @@ def test_averages_fall_into_their_interval_about_as_often_as_it_says(engine: str
     assert 250 <= hits <= 290
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("query", [fp.average(_.v, (0, 100)), fp.variance(_.v, (0, 100))], ids=repr)
+def test_intervals_cover_as_often_as_they_say(query: fp.Query, confidence: float) -> None:
+    """Exact statistics and exact noise, read as the client reads them: neither too narrow nor too wide."""
+    values = [i * i % 101 for i in range(2000)]
+    mean = Fraction(sum(values), 2000)
+    variance = sum((value - mean) ** 2 for value in values) / 2000
+    truth = mean if isinstance(query, fp.average) else variance
+    epsilon, times = Fraction(1, 10), 1500
+    schema = Schema.of({"v": Type.INT64})
+    prepared = query.prepare(Subject(schema), epsilon)
+    table = Relation(schema, tuple((value,) for value in values))
+    (exact,) = reference.measure(table, None, [prepared.primitive])
+    hits = 0
+    for _i in range(times):
+        low, high = prepared.read(draw(prepared.primitive, exact, epsilon), epsilon).interval(confidence)
+        hits += low <= truth <= high
+    spread = 4.5 * math.sqrt(times * confidence * (1 - confidence))
+    assert abs(hits - times * confidence) < spread + 0.01 * times
+
+
+def test_more_arithmetic() -> None:
+    ten = answer(10)
+    assert (ten // 3, 31 // ten, ten % 3, 33 % ten, ten**2, 2**ten, divmod(ten, 3)) == (
+        3,
+        3,
+        1,
+        3,
+        100,
+        1024,
+        (3, 1),
+    )
+    assert (math.floor(answer(2.5)), math.ceil(answer(2.5)), math.trunc(answer(2.5))) == (2, 3, 2)
+    assert f"{answer(1234567):,}" == "1,234,567"
+
+
 def test_the_quantile_of_a_combination_is_that_of_its_draws() -> None:
     draw = random.Random(2)
 
@@ -88,7 +130,9 @@ def test_the_quantile_of_a_combination_is_that_of_its_draws() -> None:
 def test_errors_stay_within_what_is_possible() -> None:
     assert LaplaceCombination((math.inf,), 0, 10).standard_error() == 5
     assert LaplaceCombination((math.inf,), 0, 10).interval(3.0, Fraction(1, 2)) == (0, 10)
-    assert Normal(100.0, 0, 1).interval(0.5, Fraction(9, 10)) == (0, 1)
+    fraction = RangeNoise(CountTree(2, 2, 1), 0, 2, Fraction(100), 1.0, 0, 1)
+    assert fraction.interval(0.5, Fraction(9, 10)) == (0, 1)
+    assert fraction.standard_error() == 0.5
     assert LaplaceNoise(None).interval(3, Fraction(1, 2)) == (3, 3)
 
 

@@ -11,7 +11,7 @@ import fpinq as fp
 from client.small_data import PEOPLE, PLENTY, SURE
 from fpinq import _
 from fpinq.client.bounds import clamp, grid_step
-from fpinq.client.queries import rising
+from fpinq.client.histograms import rising
 from fpinq.client.rows import Cell, Scope
 from fpinq.model.expressions import Column, Type
 

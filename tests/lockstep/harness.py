@@ -16,7 +16,7 @@ from engines.generators import Generator, Rows
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.errors import FpinqError, ProgramError
 from fpinq.model.expressions import Schema
-from fpinq.model.queries import Choice, PrimitiveQuery, Rank, Statistic
+from fpinq.model.queries import Choice, Frequencies, PrimitiveQuery, Rank, Ranks, Statistic, Tree
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.transformations import Concat, Except, Intersect, Union
 from fpinq.runtime.system import ProtectedSystem
@@ -92,13 +92,22 @@ def _renamed(action: Action, names: Mapping[str, str]) -> Action:
 
 def loss(left: Run, right: Run) -> Fraction:
     """Σ εᵢ·|qᵢ(D) − qᵢ(D′)| / Δᵢ over the queries that were answered."""
-    total = Fraction(0)
-    for (query, here, epsilon), (_, there, _) in zip(left.measured, right.measured, strict=True):
-        away = _away(query, here, there)
-        if away:
-            assert query.sensitivity, f"{query} has sensitivity 0 and differs"
-            total += epsilon * away / query.sensitivity
-    return total
+    return sum(
+        (
+            _loss(query, here, there, epsilon)
+            for (query, here, epsilon), (_, there, _) in zip(left.measured, right.measured, strict=True)
+        ),
+        Fraction(0),
+    )
+
+
+def _loss(query: PrimitiveQuery, here: Statistic, there: Statistic, epsilon: Fraction) -> Fraction:
+    if isinstance(query, Ranks):
+        share = epsilon / len(query.fractions)
+        return sum((_loss(rank, here, there, share) for rank in query.each()), Fraction(0))
+    away = _away(query, here, there)
+    assert query.sensitivity or not away, f"{query} has sensitivity 0 and differs"
+    return epsilon * away / query.sensitivity if away else Fraction(0)
 
 
 def _away(query: PrimitiveQuery, here: Statistic, there: Statistic) -> int:
@@ -107,6 +116,9 @@ def _away(query: PrimitiveQuery, here: Statistic, there: Statistic) -> int:
             left, right = query.scores(here), query.scores(there)
             points = {first for first, _, _ in (*left, *right)}
             return max(abs(_score(left, x) - _score(right, x)) for x in points)
+        case Tree():
+            nodes = zip(query.nodes(here), query.nodes(there), strict=True)
+            return sum(abs(a - b) for a, b in nodes)
         case Choice():
             return max(abs(here.get(j, 0) - there.get(j, 0)) for j in range(len(query.of)))
         case _:
@@ -180,8 +192,18 @@ def _query(generator: Generator, c: Configuration, table: str) -> Query:
     epsilon = generator.one(EPSILONS)
     if generator.chance(30):
         by = generator.partitioning(schema)
-        return Query(table, epsilon, tuple(generator.query(schema) for _ in by.keys), by)
-    return Query(table, epsilon, (generator.query(schema),))
+        return Query(table, epsilon, tuple(_primitive(generator, schema) for _ in by.keys), by)
+    return Query(table, epsilon, (_primitive(generator, schema),))
+
+
+def _primitive(generator: Generator, schema: Schema) -> PrimitiveQuery:
+    """A query of an engine's, or one that the mechanisms make of its statistic."""
+    query = generator.query(schema)
+    if isinstance(query, Frequencies) and query.of.width < 2**12 and generator.chance(50):
+        return Tree(query.of, generator.number(2, 4), generator.number(1, 4))
+    if isinstance(query, Rank) and generator.chance(50):
+        return Ranks(query.of, (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)))
+    return query
 
 
 def _schema(c: Configuration, table: str) -> Schema:

@@ -7,7 +7,7 @@ import pytest
 
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Column
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, Rank, Sum
+from fpinq.model.queries import Choice, Count, Frequencies, Moments, Rank, Ranks, Sum, Tree
 from fpinq.runtime import mechanisms
 from fpinq.runtime.mechanisms import coordinates, draw, is_monotone
 
@@ -59,6 +59,24 @@ def test_a_rank_is_a_grid_point() -> None:
     rank = Rank(Clamp(X, 0, 100), Fraction(1, 2))
     assert draw(rank, {10: 5, 50: 1, 90: 5}, SURE) == 50
     assert len({draw(rank, {}, Fraction(1)) for _i in range(200)}) > 20
+
+
+def test_several_ranks_are_grid_points_at_a_share_of_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = Ranks(Clamp(X, 0, 100), (Fraction(0), Fraction(1, 2), Fraction(1)))
+    assert draw(ranks, {10: 1, 50: 9, 90: 1}, SURE)[1] == 50  # type: ignore[index]
+    shares: list[Fraction] = []
+    monkeypatch.setattr(mechanisms, "_draw_rank", lambda rank, statistic, share: shares.append(share) or 0)
+    assert draw(ranks, {}, Fraction(1)) == (0, 0, 0)
+    assert shares == [Fraction(1, 3)] * 3
+
+
+def test_every_node_of_a_tree_gets_noise_of_height_over_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = Tree(Clamp(X, 0, 4), 2, 3)
+    assert draw(tree, {4: 7, 0: 1}, SURE) == (1, 0, 0, 0, 7, 1, 0, 7, 1, 7)
+    scales: list[Fraction] = []
+    monkeypatch.setattr(mechanisms, "sample", lambda scale: scales.append(scale) or 0)
+    draw(tree, {}, Fraction(1, 5))
+    assert scales == [Fraction(15)] * 10
 
 
 def test_a_choice_is_a_candidate() -> None:

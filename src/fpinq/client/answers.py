@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from html import escape
 from importlib import import_module
-from math import floor, log10
+from math import ceil, floor, log10, trunc
 from typing import Any
 
 from fpinq.client.rows import Symbolic
@@ -53,10 +53,10 @@ class Answer:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float | Fraction):
             return str(self.value)
         if self.standard_error is None:
-            return _number(self.value, None)
+            return show_number(self.value, None)
         low, high = self.interval(0.95)  # type: ignore[misc]
         half = max(high - self.value, self.value - low)
-        return f"{_number(self.value, half)} ± {_number(half, half)}"
+        return f"{show_number(self.value, half)} ± {show_number(half, half)}"
 
     def __repr__(self) -> str:
         return f"<{self}, ε = {show_up(self.epsilon)}>"
@@ -127,6 +127,36 @@ class Answer:
 
     def __rtruediv__(self, other: Any) -> Any:
         return other / self.value
+
+    def __floordiv__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Symbolic) else self.value // _value(other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // self.value
+
+    def __mod__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Symbolic) else self.value % _value(other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % self.value
+
+    def __divmod__(self, other: Any) -> Any:
+        return divmod(self.value, _value(other))
+
+    def __pow__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Symbolic) else self.value ** _value(other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return other**self.value
+
+    def __trunc__(self) -> Any:
+        return trunc(self.value)
+
+    def __floor__(self) -> Any:
+        return floor(self.value)
+
+    def __ceil__(self) -> Any:
+        return ceil(self.value)
 
     def __neg__(self) -> Any:
         return -self.value
@@ -225,7 +255,7 @@ def _value(other: Any) -> Any:
     return other.value if isinstance(other, Answer) else other
 
 
-def _number(number: Any, error: Any) -> str:
+def show_number(number: Any, error: Any) -> str:
     """A number with thousands marked, to two digits of its error."""
     if type(number) is int and (error is None or type(error) is int):
         return f"{number:,}"

@@ -6,19 +6,16 @@ from fractions import Fraction
 from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
+from fpinq.client.choices import ExponentialMechanism, Median, Mode, OrderStatistic, Quantile, Quantiles
 from fpinq.client.handle import Handle
+from fpinq.client.histograms import BinAnswers, Cdf, FindBounds, Histogram, Ranges
 from fpinq.client.parts import partitioning
+from fpinq.client.planning import ExpectedError, expected_error, least_epsilon
 from fpinq.client.queries import (
     Average,
-    Cdf,
     Count,
-    ExponentialMechanism,
-    FindBounds,
-    Histogram,
-    Median,
-    Mode,
-    OrderStatistic,
-    Quantile,
+    DistinctCount,
+    Prepared,
     Query,
     StandardDeviation,
     Subject,
@@ -53,33 +50,87 @@ class Asking(Handle):
         answer, or a mapping key ↦ answer.
         """
         exactly = exact.epsilon(epsilon)
-        subject = Subject(self._schema, self._columns)
         if by is None:
             if not isinstance(query, Query):
                 raise BadQuery("query needs an fp query, such as fp.count(); or a dict of them and by=f")
             if keys is not None:
                 raise BadQuery("keys say which parts there are: say by what, too (by=lambda x: x.city)")
-            prepared = query.prepare(subject)
-            (of_all,), charged = self._ask(exactly, (prepared.primitive,), None)
-            return prepared.read(of_all, exactly, charged)
+            table, prepared = self._prepare(query, exactly)
+            (of_all,), charged = table._ask(exactly, (prepared.primitive,), None)
+            return prepared.read(of_all, charged)
         if isinstance(query, Mapping):
             if keys is not None:
                 raise BadQuery("the keys of the dict say which parts there are: leave keys=… out")
             keys = list(query)
-        partition, labels = partitioning(subject, by, keys)
+        partition, labels = partitioning(Subject(self._schema, self._columns), by, keys)
         questions = [query] * len(labels) if isinstance(query, Query) else list(query.values())
         if not all(isinstance(question, Query) for question in questions):
             raise BadQuery("each part needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
-        each = [question.prepare(subject) for question in questions]
-        released, charged = self._ask(exactly, tuple(p.primitive for p in each), partition)
-        answers = [p.read(r, exactly, charged) for p, r in zip(each, released, strict=True)]
+        each = [self._prepare(question, exactly) for question in questions]
+        if all(table is self for table, _ in each):
+            primitives = tuple(prepared.primitive for _, prepared in each)
+            released, charged = self._ask(exactly, primitives, partition)
+        else:
+            released, charged = self._ask_parts(exactly, by, dict(zip(labels, questions, strict=True)))
+        answers = [prepared.read(r, charged) for (_, prepared), r in zip(each, released, strict=True)]
         return Answers(dict(zip(labels, answers, strict=True)), exactly, charged)
+
+    def _prepare(self, query: Query, epsilon: Fraction) -> tuple[Any, Prepared]:
+        """The table that a query is asked of, and what is asked of it."""
+        table = query.derive(self)
+        return table, query.prepare(Subject(table._schema, table._columns), epsilon)
+
+    def _ask_parts(
+        self, epsilon: Fraction, by: Any, questions: Mapping[Any, Query]
+    ) -> tuple[tuple[Released, ...], Charged]:
+        """Ask every part its query, one by one: for queries of a table made of the part.
+
+        Costs what the parallel query costs, since siblings are charged their maximum.
+        """
+        parts: Any = self.partition(by, keys=list(questions))  # type: ignore[attr-defined]
+        each = [parts[key]._prepare(question, epsilon) for key, question in questions.items()]
+        self._refuse_unless_it_fits(epsilon)
+        released: list[Released] = []
+        charged: dict[str, Fraction] = {}
+        for table, prepared in each:
+            (of_part,), amounts = table._charge(epsilon, (prepared.primitive,), None)
+            released.append(of_part)
+            for root, amount in amounts.items():
+                charged[root] = charged.get(root, Fraction(0)) + amount
+        return tuple(released), self._shaped(charged)
+
+    # ── planning: all of it is free ──────────────────────────────────────────────────
+
+    def expected_error(self, query: Query, epsilon: object, *, size: int | None = None) -> ExpectedError:
+        """How far the answer of a query at ε will be off, before asking it.
+
+        For averages and the like that depends on the number of records, which is
+        private: give an assumed size, or read the dependence off what is printed.
+        """
+        exactly = exact.epsilon(epsilon)
+        _, prepared = self._prepare(_checked(query), exactly)
+        return expected_error(prepared, exactly, size)
+
+    def epsilon_for(
+        self, query: Query, *, error: object, confidence: object = None, size: int | None = None
+    ) -> Fraction:
+        """The least ε (to four digits) for which the query's error is at most this, with this confidence.
+
+        Without a confidence, error is the standard error.
+        """
+        table = _checked(query).derive(self)
+        subject = Subject(table._schema, table._columns)
+        return least_epsilon(lambda epsilon: query.prepare(subject, epsilon), error, confidence, size)
 
     # ── noisy_…: the same queries by PINQ's names ────────────────────────────────────
 
     def noisy_count(self, epsilon: object) -> Answer:
         """How many records."""
         return self._answer(epsilon, Count())
+
+    def noisy_distinct_count(self, epsilon: object, f: Any = None) -> Answer:
+        """How many different values f has; missing ones are not counted."""
+        return self._answer(epsilon, DistinctCount(f))
 
     def noisy_sum(self, epsilon: object, f: Any = None, bounds: object = None) -> Answer:
         """The sum of f, clamped to bounds."""
@@ -104,7 +155,7 @@ class Asking(Handle):
     def noisy_quantile(self, epsilon: object, q: Any, f: Any = None, bounds: object = None) -> Any:
         """The value of f below which a fraction q of the records lies; for a list of fractions, a mapping."""
         if isinstance(q, list | tuple):
-            return self._several(epsilon, [(fraction, Quantile(fraction, f, bounds)) for fraction in q])
+            return self._answers(epsilon, Quantiles(q, f, bounds))
         return self._answer(epsilon, Quantile(q, f, bounds))
 
     def noisy_order_statistic(
@@ -141,6 +192,14 @@ class Asking(Handle):
             return self._answers(epsilon, Count(), cell, keys)
         return self._answers(epsilon, Histogram(cell, bounds, bins))
 
+    def noisy_ranges(
+        self, epsilon: object, f: Any = None, bounds: object = None, bins: Any = None
+    ) -> BinAnswers:
+        """How many records are in any range of bins: noisy_ranges(…).range(lower, upper)."""
+        answers = self._answers(epsilon, Ranges(f, bounds, bins))
+        assert isinstance(answers, BinAnswers)
+        return answers
+
     def noisy_cdf(
         self, epsilon: object, f: Any = None, bounds: object = None, bins: Any = None, counts: bool = False
     ) -> Answers:
@@ -161,27 +220,19 @@ class Asking(Handle):
         assert isinstance(answers, Answers)
         return answers
 
-    def _several(self, epsilon: object, queries: list[tuple[Any, Query]]) -> Answers:
-        """Several queries of the whole table, for one ε that they share equally."""
-        exactly = exact.epsilon(epsilon)
-        subject = Subject(self._schema, self._columns)
-        if not queries:
-            raise BadQuery("no queries to ask")
-        for _, query in queries:
-            query.prepare(subject)
-        self._refuse_unless_it_fits(exactly)
-        share = exactly / len(queries)
-        before = self._left()
-        answers = {key: self.query(share, query) for key, query in queries}
-        charged = self._shaped({root: left - self._left()[root] for root, left in before.items()})
-        return Answers(answers, exactly, charged)
-
     # ── one action ───────────────────────────────────────────────────────────────────
 
     def _ask(
         self, epsilon: Fraction, queries: tuple[PrimitiveQuery, ...], by: Partitioning | None
     ) -> tuple[tuple[Released, ...], Charged]:
         """Send a query; what it released and what it was charged."""
+        released, charged = self._charge(epsilon, queries, by)
+        return released, self._shaped(charged)
+
+    def _charge(
+        self, epsilon: Fraction, queries: tuple[PrimitiveQuery, ...], by: Partitioning | None
+    ) -> tuple[tuple[Released, ...], Mapping[str, Fraction]]:
+        """The same, charged by the roots' names in the system."""
         table = self._bound_somewhere()
         with ExitStack() as locks:
             for budget in sorted(self._budgets, key=id):
@@ -195,7 +246,7 @@ class Asking(Handle):
                 raise KernelViolation("a query was not answered")
             for budget in self._budgets:
                 budget.spend(observation.charged)
-        return observation.released, self._shaped(observation.charged)
+        return observation.released, observation.charged
 
     def _refuse_unless_it_fits(self, epsilon: Fraction) -> None:
         left = self._left()
@@ -216,3 +267,9 @@ class Asking(Handle):
             price=prices[root],
             remaining=left[root],
         )
+
+
+def _checked(query: object) -> Query:
+    if not isinstance(query, Query):
+        raise BadQuery("planning needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
+    return query

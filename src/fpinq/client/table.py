@@ -382,13 +382,10 @@ class Table(Asking):
         }
         return Parts(shown, tables)
 
-    # ── queries that are a transformation first ──────────────────────────────────────
-
-    def noisy_distinct_count(self, epsilon: object, f: Any = None) -> Any:
-        """How many different values f has; missing ones are not counted."""
-        cell = Subject(self._schema, self._columns).cell(f, "distinct count")
+    def _distinct_values(self, cell: Cell) -> "Table":
+        """The different values of an expression; missing ones are left out."""
         values = self._where((~cell.is_null())._tree)._select((("value", cell._tree),))
-        return values.distinct().noisy_count(epsilon)
+        return values.distinct()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -1,11 +1,13 @@
 """Mechanisms: from an exact statistic to what is released.
 
 ``laplace``  every coordinate, the zeros that a sparse statistic leaves out
-             included, gets discrete Laplace noise of scale Δ/ε.
+             included, gets discrete Laplace noise of scale Δ/ε. A tree's
+             coordinates are its nodes.
 ``choice``   permute-and-flip over integer scores. A rank's scores are monotone
              (one more record lowers all of them or none), so the rate is ε/Δ.
              Scores that a program wrote are monotone if no record can add a
              negative one, or none a positive one; otherwise the rate is ε/(2Δ).
+             Several ranks are that many choices, each at its share of ε.
 
 Δ = 0 only if no record can change the statistic; then it is released as it is.
 """
@@ -13,10 +15,21 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Statistic, Sum
+from fpinq.model.queries import (
+    Choice,
+    Count,
+    Frequencies,
+    Moments,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Statistic,
+    Sum,
+    Tree,
+)
 from fpinq.noise import PermuteAndFlip, Run, sample, sample_many
 
-# One integer per coordinate, or the grid point or candidate that was chosen.
+# One integer per coordinate or choice, or the grid point or candidate that was chosen.
 Released = tuple[int, ...] | int
 
 # Below this many draws, one at a time is faster than waking up NumPy.
@@ -28,10 +41,17 @@ def draw(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Rele
     match query:
         case Rank():
             return _draw_rank(query, statistic, epsilon)
+        case Ranks():
+            share = epsilon / len(query.fractions)
+            return tuple(_draw_rank(rank, statistic, share) for rank in query.each())
         case Choice():
             return _draw_choice(query, statistic, epsilon)
         case _:
-            exact = [statistic.get(coordinate, 0) for coordinate in coordinates(query)]
+            exact = (
+                query.nodes(statistic)
+                if isinstance(query, Tree)
+                else [statistic.get(coordinate, 0) for coordinate in coordinates(query)]
+            )
             noise = _noise(query.sensitivity, epsilon, len(exact))
             return tuple(q + v for q, v in zip(exact, noise, strict=True))
 

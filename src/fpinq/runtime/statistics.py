@@ -18,13 +18,13 @@ from threading import Lock
 from fpinq.engines.interface import Engine
 from fpinq.model.expressions import Column
 from fpinq.model.plans import Plan, Term
-from fpinq.model.queries import Frequencies, PrimitiveQuery, Rank, Statistic
+from fpinq.model.queries import Frequencies, PrimitiveQuery, Statistic, measured
 from fpinq.model.transformations import Partitioning, PartOf, Select, Where
 
 MAX_INTEGERS = 2_000_000
 MAX_SIBLINGS = 10_000
-# The statistic of a rank has as many integers as the data has values.
-MAX_RANKED_SIBLINGS = 1_000
+# Frequencies have as many integers as the data has values.
+MAX_COUNTED_SIBLINGS = 1_000
 
 # Carries a record's key past a select. A column of this name would only be refused by the engine.
 _KEY = "\x00key"
@@ -68,6 +68,7 @@ class Statistics:
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> list[Statistic]:
         """The exact statistic of each query: of the table, or of the part with the same number."""
+        queries = [measured(query) for query in queries]
         if by is None and (part := _part_of(plan, queries[0])) is not None:
             return [self._of_siblings(*part, queries[0])]
         key = (id(plan), by, tuple(queries))
@@ -109,8 +110,8 @@ def _part_of(plan: Plan, query: PrimitiveQuery) -> tuple[Siblings, int] | None:
             case Where() | Select() as step:
                 steps.append(step)
             case PartOf(by=by, index=index):
-                ranked = isinstance(query, Rank | Frequencies)
-                if len(by.keys) > (MAX_RANKED_SIBLINGS if ranked else MAX_SIBLINGS):
+                many = isinstance(query, Frequencies)
+                if len(by.keys) > (MAX_COUNTED_SIBLINGS if many else MAX_SIBLINGS):
                     return None
                 return Siblings(tuple(reversed(steps)), by, plan.arguments[0]), index
             case _:
