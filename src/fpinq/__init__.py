@@ -24,6 +24,14 @@ from fpinq.client.queries import Sum as sum  # noqa: N813
 from fpinq.client.queries import Variance as variance  # noqa: N813
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
+from fpinq.ledger.errors import (
+    BadWire,
+    Frozen,
+    LedgerCorrupt,
+    RegisteredDifferently,
+    RequestReused,
+    SameData,
+)
 from fpinq.model.errors import (
     BadData,
     BadEpsilon,
@@ -55,18 +63,24 @@ __all__ = [
     "BadPartition",
     "BadQuery",
     "BadTransformation",
+    "BadWire",
     "Budget",
     "BudgetExceeded",
     "Column",
     "DataChanged",
     "EngineError",
     "FpinqError",
+    "Frozen",
     "Groups",
     "KernelViolation",
+    "LedgerCorrupt",
     "LedgerError",
     "Parts",
     "ProgramError",
     "Query",
+    "RegisteredDifferently",
+    "RequestReused",
+    "SameData",
     "Table",
     "UnboundedStability",
     "UnknownColumn",
