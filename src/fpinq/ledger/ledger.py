@@ -266,7 +266,8 @@ class Ledger:
     def close(self) -> None:
         """Give the database back."""
         with self._lock:
-            self._store.close()
+            if os.getpid() == self._process:  # a forked child's copy is not its own to close
+                self._store.close()
 
     # ── one step ─────────────────────────────────────────────────────────────────────
 

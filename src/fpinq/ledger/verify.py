@@ -171,8 +171,10 @@ def verify(
             raise LedgerCorrupt(replayed.head.seq + 1, error.what) from None
         raise
     progress(head.seq + 1, head.seq + 1)
-    if replayed.head != head:
+    if replayed.head.seq < head.seq:
         raise LedgerCorrupt(replayed.head.seq + 1, "is missing: the head says that it was written")
+    if replayed.head != head:
+        raise LedgerCorrupt(min(head.seq + 1, replayed.head.seq), "the head does not know it")
     if not expected:
         raise LedgerCorrupt(
             head.seq + 1, "is missing: no entry has the expected head; an older copy was put back"
