@@ -1,5 +1,6 @@
 """fpinq ledger show | verify | head: the trace, whether it is whole, and where it ends."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
@@ -21,6 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         if name == "verify":
             command.add_argument(
                 "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
+            )
+            command.add_argument(
+                "--jobs", type=int, default=os.cpu_count() or 1, help="how many processes to use"
             )
         if name == "show":
             command.add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
@@ -65,7 +69,7 @@ def _verify(arguments: Namespace) -> int:
                 shown += 1
                 progress.advance(f"{done:,} of {total:,} entries")
 
-        report = verify(store, expected, show)
+        report = verify(store, expected, show, arguments.jobs)
     print(
         f"✓ {report.entries:,} entries of {report.sessions:,} sessions follow from each other and the kernel"
     )
