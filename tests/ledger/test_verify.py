@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,9 @@ def count(table: str, epsilon: str) -> Query:
     return Query(table, Fraction(epsilon), (Count(),))
 
 
-def verified(path: Path, expect_head: str | None = None) -> Report:
-    store = open_store(path, create=False)
-    try:
-        return verify(store, expect_head)
-    finally:
-        store.close()
+def verified(path: Path, expect_head: str | None = None, jobs: int = 1) -> Report:
+    with closing(open_store(path, create=False)) as store:
+        return verify(store, expect_head, jobs=jobs)
 
 
 def damage(path: Path, how: Damage) -> None:
@@ -122,6 +120,34 @@ def test_what_was_edited_is_found(edit: str, path: Path) -> None:
         verified(path)
     assert found.value.seq == seq
     assert main(["ledger", "verify", str(path)]) == 1
+
+
+SHARED_OUT = ["an edited text", "a deleted entry", "an answer filed elsewhere", "an account set back"]
+
+
+@pytest.mark.parametrize("edit", [None, *SHARED_OUT])
+def test_sharing_out_finds_the_same(edit: str | None, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fpinq.ledger.verify.WORTH_SHARING", 0)
+    for jobs in (2, 3):
+        if edit is None:
+            assert verified(path, jobs=jobs) == verified(path, jobs=1)
+            continue
+        seq, how = EDITS[edit]
+        damage(path, how)
+        with pytest.raises(LedgerCorrupt) as found:
+            verified(path, jobs=jobs)
+        assert found.value.seq == seq
+        break
+
+
+@pytest.mark.parametrize("forgery", ["a smaller charge", "no charge", "a query for a refusal"])
+def test_no_share_believes_a_forged_charge(forgery: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fpinq.ledger.verify.WORTH_SHARING", 0)
+    seq, change = FORGED[forgery]
+    damage(path, lambda c: rewrite(c, seq, change))
+    with pytest.raises(LedgerCorrupt) as found:
+        verified(path, jobs=2)
+    assert found.value.seq == seq
 
 
 FORGED: dict[str, tuple[int, Callable[[dict[str, Any]], object]]] = {
