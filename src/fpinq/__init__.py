@@ -30,6 +30,14 @@ from fpinq.client.queries import Sum as sum  # noqa: N813
 from fpinq.client.queries import Variance as variance  # noqa: N813
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
+from fpinq.ledger.errors import (
+    BadWire,
+    Frozen,
+    LedgerCorrupt,
+    RegisteredDifferently,
+    RequestReused,
+    SameData,
+)
 from fpinq.model.errors import (
     BadData,
     BadEpsilon,
@@ -61,6 +69,7 @@ __all__ = [
     "BadPartition",
     "BadQuery",
     "BadTransformation",
+    "BadWire",
     "BinAnswers",
     "Budget",
     "BudgetExceeded",
@@ -69,12 +78,17 @@ __all__ = [
     "EngineError",
     "ExpectedError",
     "FpinqError",
+    "Frozen",
     "Groups",
     "KernelViolation",
+    "LedgerCorrupt",
     "LedgerError",
     "Parts",
     "ProgramError",
     "Query",
+    "RegisteredDifferently",
+    "RequestReused",
+    "SameData",
     "Table",
     "UnboundedStability",
     "UnknownColumn",

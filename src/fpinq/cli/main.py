@@ -1,4 +1,4 @@
-"""fpinq demo | check"""
+"""fpinq demo | check | ledger"""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -12,13 +12,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"fpinq {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
-    from fpinq.cli import check, demo
+    from fpinq.cli import check, demo, ledger
 
     demo_parser = commands.add_parser("demo", help="a tour of the kernel: the paper's figure and Listing 1")
     demo_parser.set_defaults(run=demo.run)
     check_parser = commands.add_parser("check", help="check the theorem exhaustively over small tables")
     check.add_arguments(check_parser)
     check_parser.set_defaults(run=check.run)
+
+    ledger_parser = commands.add_parser("ledger", help="what was charged and released: show, verify, head")
+    ledger.add_arguments(ledger_parser)
+    ledger_parser.set_defaults(run=ledger.run)
 
     parsed = parser.parse_args(arguments)
     return int(parsed.run(parsed))
