@@ -22,6 +22,7 @@ from fpinq.client.queries import Query
 from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
 from fpinq.client.queries import Sum as sum  # noqa: N813
 from fpinq.client.queries import Variance as variance  # noqa: N813
+from fpinq.client.remote import connect
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
 from fpinq.model.errors import (
@@ -42,6 +43,14 @@ from fpinq.model.errors import (
     UnknownColumn,
     UnknownTable,
     WrongArity,
+)
+from fpinq.runtime.refusals import (
+    NotAllowed,
+    NotAuthenticated,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+    UnknownDataSet,
 )
 
 __version__ = "0.1.0"
@@ -64,18 +73,25 @@ __all__ = [
     "Groups",
     "KernelViolation",
     "LedgerError",
+    "NotAllowed",
+    "NotAuthenticated",
     "Parts",
     "ProgramError",
     "Query",
     "Table",
+    "TooLarge",
+    "TooManyRequests",
+    "Unavailable",
     "UnboundedStability",
     "UnknownColumn",
+    "UnknownDataSet",
     "UnknownTable",
     "WrongArity",
     "_",
     "all_",
     "average",
     "cdf",
+    "connect",
     "count",
     "exponential_mechanism",
     "first",

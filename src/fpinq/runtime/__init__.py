@@ -6,8 +6,9 @@
    ``in_memory``   the reference engine behind the engines' interface
 """
 
+from fpinq.ledger.observations import Answered, Observation
 from fpinq.runtime.in_memory import ReferenceEngine
 from fpinq.runtime.mechanisms import Released
-from fpinq.runtime.system import Answered, InMemory, Observation, ProtectedSystem, Record
+from fpinq.runtime.system import InMemory, ProtectedSystem, Record
 
 __all__ = ["Answered", "InMemory", "Observation", "ProtectedSystem", "Record", "ReferenceEngine", "Released"]

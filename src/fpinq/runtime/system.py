@@ -5,24 +5,22 @@ nothing but names of tables. What a client program learns, it learns from `act`.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from threading import Lock
 from typing import Protocol
 
 from fpinq.engines.interface import Engine
+from fpinq.ledger.observations import Answered, Observation
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import BadTransformation
 from fpinq.model.plans import RootTable, Shape
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.semantics import (
-    Bottom,
     Configuration,
     Measure,
     Table,
-    Tau,
-    Told,
     Transition,
     initial,
     step,
@@ -31,16 +29,6 @@ from fpinq.model.sources import Accounts, Root, Sensitivity, remaining
 from fpinq.runtime.mechanisms import Released, draw
 from fpinq.runtime.statistics import Statistics
 
-
-@dataclass(frozen=True)
-class Answered:
-    """What a query released, one for each part, and what it was charged at every root it touched."""
-
-    released: tuple[Released, ...]
-    charged: Mapping[str, Fraction]
-
-
-Observation = Tau | Bottom | Told | Answered
 Mechanism = Callable[[PrimitiveQuery, Statistic, Fraction], Released]
 
 

@@ -1,0 +1,124 @@
+"""The house: everything a server holds, and who may come in."""
+
+import logging
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from fpinq.ledger import wire
+from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.model.errors import KernelViolation
+from fpinq.model.plans import Persons, Shape
+from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.refusals import UnknownDataSet
+from fpinq.runtime.system import Mechanism
+from fpinq.server.config import Config, DataSet
+from fpinq.server.desk import Desk, InMemoryDesk
+from fpinq.server.engines import Engines
+from fpinq.server.limits import Rate
+from fpinq.server.metrics import Metrics
+from fpinq.server.tokens import Bearer, Tokens
+
+_owner = logging.getLogger("fpinq.owner")
+
+
+class House:
+    """The data sets, the desk where programs act, the tokens and the limits."""
+
+    def __init__(self, config: Config, mechanism: Mechanism = draw) -> None:
+        self.config = config
+        self.limits = config.limits
+        self.tokens = Tokens(config.tokens)
+        self.metrics = Metrics()
+        self._rate = Rate(config.limits.requests_per_second)
+        self._stopped = False
+        self._engines = Engines(config.limits.query_seconds)
+        self._shapes: dict[str, Shape] = {}
+        self.desk: Desk = self._open_desk(mechanism)
+
+    def _open_desk(self, mechanism: Mechanism) -> Desk:
+        desk = InMemoryDesk(self._engines, mechanism, self.limits)
+        for data_set in self.config.data_sets.values():
+            shape = self._shapes[data_set.name] = self._load(data_set)
+            desk.protect(data_set.name, shape, data_set.budget, data_set.caps)
+        return desk
+
+    def _load(self, data_set: DataSet) -> Shape:
+        """Give a data set to its engine; its public shape."""
+        engine = self._engines.of(data_set.name, data_set.engine)
+        if data_set.unit is None:
+            ((_, table),) = data_set.tables.items()
+            return engine.add_root(data_set.name, table.source, table.schema)  # type: ignore[no-any-return]
+        stated = {name: table.schema for name, table in data_set.tables.items() if table.schema is not None}
+        tables = {name: table.source for name, table in data_set.tables.items()}
+        return engine.add_persons(  # type: ignore[no-any-return]
+            data_set.name, tables, unit=data_set.unit, schemas=stated or None
+        )
+
+    # ── who may come in ──────────────────────────────────────────────────────────────
+
+    def admit(self, authorization: bytes | None) -> Bearer:
+        """Whom a request comes from, if it may come now."""
+        if self._stopped:
+            raise KernelViolation("the server has stopped")
+        bearer = self.tokens.bearer(None if authorization is None else authorization.decode("latin-1"))
+        self._rate.take(bearer.name)
+        return bearer
+
+    def failed(self, error: BaseException) -> None:
+        """Note an error; stop for good if it is one that must not happen."""
+        self.metrics.refused(error)
+        if isinstance(error, KernelViolation | LedgerCorrupt) and not self._stopped:
+            self._stopped = True
+            _owner.critical("stopped: an invariant does not hold", exc_info=error)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it still answers."""
+        return not self._stopped
+
+    # ── public facts ─────────────────────────────────────────────────────────────────
+
+    def catalog(self) -> list[dict[str, Any]]:
+        """What is public about every data set."""
+        left, frozen = self.desk.remaining(), self.desk.frozen()
+        return [self._facts(name, left, frozen) for name in self.config.data_sets]
+
+    def data_set(self, name: str) -> dict[str, Any]:
+        """What is public about a data set."""
+        self.check_known(name)
+        return self._facts(name, self.desk.remaining(), self.desk.frozen())
+
+    def check_known(self, name: str) -> None:
+        """UnknownDataSet unless there is one of this name."""
+        if name not in self.config.data_sets:
+            raise UnknownDataSet(f"no data set {name[:100]!r}: see /datasets")
+
+    def _facts(self, name: str, left: Mapping[str, Fraction], frozen: set[str]) -> dict[str, Any]:
+        data_set, shape = self.config.data_sets[name], self._shapes[name]
+        schemas = dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
+        return {
+            "name": name,
+            "unit": data_set.unit,
+            "budget": str(data_set.budget),
+            "remaining": str(left[name]),
+            "frozen": name in frozen,
+            "tables": [
+                {
+                    "name": table,
+                    "schema": [[column, type_.value] for column, type_ in schemas[table].columns],
+                    "rows_per_unit": given.rows_per_unit,
+                    "columns": {column: _public(known) for column, known in given.columns.items()},
+                }
+                for table, given in data_set.tables.items()
+            ],
+        }
+
+    def close(self) -> None:
+        """Forget the data."""
+        self._engines.close()
+
+
+def _public(known: Mapping[str, Any]) -> dict[str, Any]:
+    """A column's metadata in the wire's values."""
+    return {what: wire.to_json(tuple(values)) for what, values in known.items()}
