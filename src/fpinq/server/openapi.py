@@ -103,7 +103,7 @@ def _action(limits: Limits) -> dict[str, Any]:
     return {
         "tags": ["sessions"],
         "summary": "One action of a client program",
-        "description": "assign, partition, query, ask_scale, ask_budget, ask_price or silent: the kernel's rules.",
+        "description": "Each op is a rule of the kernel.",
         "parameters": [
             {"name": "session", "in": "path", "required": True, "schema": {"type": "string"}},
             {
