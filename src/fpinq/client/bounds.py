@@ -4,6 +4,7 @@ An integer expression is measured in steps of 1. A float is measured in steps
 of a power of two, chosen so that the bounds are between 2^29 and 2^30 steps
 apart: rounding to the grid moves a value by at most 2^-30 of the width, far
 below the noise of any ε one would use, and squares of it still add up exactly.
+Quantiles choose among all grid points, so theirs are 2^15 to 2^16 steps apart.
 Where the bounds lie far from zero the steps are wider, so that a grid point
 stays below 2^52 in magnitude. Bounds are rounded outward to the grid.
 """
@@ -22,9 +23,10 @@ from fpinq.model.expressions import INT64_MAX, INT64_MIN, Value
 from fpinq.model.queries import MAX_SQUARED_WIDTH
 
 WIDTH_BITS = 30
+RANK_WIDTH_BITS = 16
 MAGNITUDE_BITS = 52
 # Steps outside this range could not be divided by in doubles.
-SMALLEST_STEP_BITS, LARGEST_STEP_BITS = -900, 900
+SMALLEST_STEP_BITS, LARGEST_STEP_BITS = -900, 971
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _exact(bound: object) -> Fraction:
     raise BadQuery("bounds must be finite numbers, such as bounds=(0, 110)")
 
 
-def clamp(cell: Cell, bounds: object, *, squared: bool = False) -> Clamp:
+def clamp(cell: Cell, bounds: object, *, squared: bool = False, width_bits: int = WIDTH_BITS) -> Clamp:
     """The expression within its bounds, on its grid."""
     if cell._type is BOOL:
         cell, bounds = cell.cast("int64"), (0, 1) if bounds is None else bounds
@@ -83,18 +85,18 @@ def clamp(cell: Cell, bounds: object, *, squared: bool = False) -> Clamp:
         if floor(lower) < INT64_MIN or ceil(upper) > INT64_MAX:
             raise BadQuery("bounds too wide: integers have 64 bits")
         return Clamp(cell._tree, floor(lower), ceil(upper))
-    step = grid_step(lower, upper)
+    step = grid_step(lower, upper, width_bits)
     return Clamp(cell.cast("float64")._tree, floor(lower / step), ceil(upper / step), step)
 
 
-def grid_step(lower: Fraction, upper: Fraction) -> Fraction:
+def grid_step(lower: Fraction, upper: Fraction, width_bits: int = WIDTH_BITS) -> Fraction:
     """The power of two that floats within these bounds are measured in."""
     magnitude = max(abs(lower), abs(upper))
     if magnitude == 0:
         return Fraction(1)
     bits = _log2(magnitude) - MAGNITUDE_BITS
     if lower < upper:
-        bits = max(bits, _log2(upper - lower) - WIDTH_BITS)
+        bits = max(bits, _log2(upper - lower) - width_bits)
     if bits > LARGEST_STEP_BITS:
         raise BadQuery("bounds too wide for floats")
     return Fraction(2) ** max(bits, SMALLEST_STEP_BITS)

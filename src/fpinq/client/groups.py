@@ -8,7 +8,6 @@ Where and a Select over them.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from fpinq.client.bounds import Column, clamp
@@ -261,6 +260,8 @@ class Groups:
 
 def _arity(f: Any) -> int:
     """How many rows a function takes, as far as its signature says; 1 if it does not."""
+    from inspect import Parameter, signature  # slow to import, and seldom needed
+
     try:
         parameters = signature(f).parameters.values()
     except (TypeError, ValueError):

@@ -5,7 +5,7 @@ table made of public tables only has no system yet: it is bound in one when it
 meets a table that has, or when it is asked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
@@ -19,9 +19,10 @@ from fpinq.client.derivation import Derivation, Made
 from fpinq.client.systems import System, fresh_variable, system_for
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import epsilon as exact
+from fpinq.model import expressions
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, TableVariable
 from fpinq.model.errors import BadTransformation, KernelViolation, ProgramError
-from fpinq.model.expressions import Schema
+from fpinq.model.expressions import Expression, Schema
 from fpinq.model.plans import Flatten, Plan, Term, Transformation, apply, bounded_stability, rows_at_most
 from fpinq.model.semantics import Told
 from fpinq.model.sources import Root
@@ -32,7 +33,7 @@ ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Within:
-    """A table made person by person: the plan over one person's rows, and the column that holds the unit.
+    """A table made person by person: the plan over one person's rows, and the columns that hold the unit.
 
     As long as operations stay inside a person, the scaling factor is the number
     of rows that the plan can give for one person, not what the general laws say.
@@ -40,12 +41,16 @@ class Within:
 
     root: TableVariable
     body: Plan
-    unit: str | None
+    units: frozenset[str]
 
-    def then(self, transformation: Transformation, *others: "Within", unit: str | None) -> "Within":
+    def then(self, transformation: Transformation, *others: "Within", units: Iterable[str]) -> "Within":
         """One more step inside each person."""
         bodies = (self.body, *(other.body for other in others))
-        return Within(self.root, Term(transformation, bodies), unit)
+        return Within(self.root, Term(transformation, bodies), frozenset(units))
+
+    def is_unit(self, expression: Expression) -> bool:
+        """Whether an expression is the unit itself."""
+        return isinstance(expression, expressions.Column) and expression.name in self.units
 
 
 class Handle:

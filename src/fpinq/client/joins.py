@@ -1,6 +1,6 @@
 """What a join's arguments mean: `on`, the truncations of each side, and the record without `select`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fpinq.client.rows import Cell, Row, Scope, cells
@@ -104,12 +104,3 @@ def every_pair(left: Schema, right: Schema) -> Record:
 def trees(cells_: Mapping[str, Cell]) -> tuple[Expression, ...]:
     """The expressions of cells."""
     return tuple(cell._tree for cell in cells_.values())
-
-
-def share_the_unit(
-    lefts: Sequence[Expression], left_unit: str | None, rights: Sequence[Expression], right_unit: str | None
-) -> bool:
-    """Whether records can only be joined within one person."""
-    if left_unit is None or right_unit is None:
-        return False
-    return (Column(left_unit), Column(right_unit)) in zip(lefts, rights, strict=True)

@@ -1,7 +1,6 @@
 """protect and public: how tables come into being."""
 
 from collections.abc import Mapping
-from itertools import count
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any
@@ -13,7 +12,7 @@ from fpinq.client.handle import Within
 from fpinq.client.parts import partitioning
 from fpinq.client.queries import Subject
 from fpinq.client.rows import Cell, Scope, column_type
-from fpinq.client.systems import DataEngine, fresh_variable, system_for
+from fpinq.client.systems import DataEngine, fresh_root, fresh_variable, system_for
 from fpinq.client.table import Table
 from fpinq.model import epsilon as exact
 from fpinq.model import expressions
@@ -84,9 +83,7 @@ class _Root:
         self.label = label
         self.shared = frozenset({budget}) if isinstance(budget, Budget) else frozenset()
         self.budget = budget.remaining if isinstance(budget, Budget) else exact.budget(budget)
-        taken = system.budgets()
-        numbered = (label if n == 1 else f"{label}#{n}" for n in count(1))
-        self.name = next(name for name in numbered if name not in taken)
+        self.name = fresh_root(system, label)
 
     def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
         """The table of a root whose records are rows."""
@@ -140,7 +137,7 @@ class _Root:
             roots={self.name: self.label},
             columns=known,
             budgets=self.shared,
-            within=Within(self.name, body, unit),
+            within=Within(self.name, body, frozenset({unit})),
         )
 
     def _engine(self) -> DataEngine:

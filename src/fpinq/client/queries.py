@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
-from fpinq.client.bounds import Column, clamp, exact_bounds
+from fpinq.client.bounds import RANK_WIDTH_BITS, Column, clamp, exact_bounds
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, Row, Scope, Symbolic, constant, plain
 from fpinq.client.shorthand import if_else
 from fpinq.client.spelling import spell
@@ -254,7 +254,7 @@ class Quantile(Query):
     def prepare(self, subject: Subject) -> Prepared:
         fraction = exact_fraction(self.fraction)
         cell = subject.cell(self.of, "quantile")
-        clamped = clamp(cell, subject.bounds(cell, self.bounds))
+        clamped = clamp(cell, subject.bounds(cell, self.bounds), width_bits=RANK_WIDTH_BITS)
         ends = _on_grid(clamped.lower, clamped), _on_grid(clamped.upper, clamped)
 
         def read(released: Any, epsilon: Fraction, charged: Charged) -> Answer:

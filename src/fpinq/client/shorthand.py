@@ -33,7 +33,8 @@ class Deferred(Symbolic):
             method = of(row)
             if not callable(method):
                 raise BadExpression("_ has no such method: this is a column, and a column is not called")
-            if getattr(getattr(method, "__self__", None), "takes_functions", False):
+            owner = getattr(method, "__self__", None)
+            if not isinstance(owner, Symbolic) and getattr(owner, "takes_functions", False):
                 return method(*arguments, **named)  # g.sum(_.cost): the inner _ is a member's row
             return method(
                 *(resolve(a, row) for a in arguments), **{k: resolve(a, row) for k, a in named.items()}

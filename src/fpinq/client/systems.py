@@ -48,6 +48,7 @@ class DataEngine(Engine, Protocol):
 
 
 _systems: dict[object, ProtectedSystem] = {}
+_roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process
 _lock = Lock()
 _numbers = count(1)
 
@@ -70,6 +71,18 @@ def _engine(engine: object) -> Engine:
     if hasattr(engine, "measure") and hasattr(engine, "add_root"):
         return engine
     raise ProgramError(f"unknown engine {engine!r}: use 'duckdb' or 'reference'")
+
+
+def fresh_root(system: ProtectedSystem, label: str) -> str:
+    """A name for a root that the system never heard: the owner's, or that and a number.
+
+    Names are not used again, not even those of data that was refused: the engine may have seen it.
+    """
+    with _lock:
+        taken = _roots.setdefault(id(system), set(system.budgets()))
+        name = next(n for i in count(1) if (n := label if i == 1 else f"{label}#{i}") not in taken)
+        taken.add(name)
+        return name
 
 
 def fresh_variable() -> TableVariable:

@@ -8,7 +8,7 @@ from fpinq.client.bounds import Column as Known
 from fpinq.client.derivation import Made
 from fpinq.client.groups import Groups, Keys, Side
 from fpinq.client.handle import Within
-from fpinq.client.joins import every_pair, join_keys, key_cells, share_the_unit, trees, truncation
+from fpinq.client.joins import every_pair, join_keys, key_cells, trees, truncation
 from fpinq.client.parts import Parts, partitioning
 from fpinq.client.queries import Subject
 from fpinq.client.rows import Cell, Row, Scope
@@ -121,23 +121,23 @@ class Table(Asking):
             transformation = SelectMany(records_of(result, scope, "select_many"), at_most)
         else:
             raise BadTransformation("select_many needs a list of one or more records or expressions")
-        return self._rowwise(transformation, f"select_many, at most {at_most}", {}, None)
+        return self._rowwise(transformation, f"select_many, at most {at_most}", {}, ())
 
     def _where(self, predicate: Expression) -> "Table":
-        unit = self._within.unit if self._within else None
-        return self._rowwise(Where(predicate), f"where {spell(predicate)}", self._columns, unit)
+        units = self._within.units if self._within else ()
+        return self._rowwise(Where(predicate), f"where {spell(predicate)}", self._columns, units)
 
     def _select(self, record: Record, label: str | None = None) -> "Table":
         kept = {name: value.name for name, value in record if isinstance(value, Column)}
         columns = {name: self._columns[old] for name, old in kept.items() if old in self._columns}
-        unit = next((n for n, old in kept.items() if self._within and old == self._within.unit), None)
+        units = [name for name, value in record if self._within and self._within.is_unit(value)]
         shown = ", ".join(n if Column(n) == v else f"{n} = {spell(v)}" for n, v in record)
-        return self._rowwise(Select(record), label or f"select {shown}", columns, unit)
+        return self._rowwise(Select(record), label or f"select {shown}", columns, units)
 
     def _rowwise(
-        self, transformation: Transformation, label: str, columns: Mapping[str, Known], unit: str | None
+        self, transformation: Transformation, label: str, columns: Mapping[str, Known], units: Iterable[str]
     ) -> "Table":
-        within = self._within.then(transformation, unit=unit) if self._within else None
+        within = self._within.then(transformation, units=units) if self._within else None
         return self._derive(transformation, label=label, columns=columns, within=within)
 
     # ── the table as a whole ─────────────────────────────────────────────────────────
@@ -145,8 +145,8 @@ class Table(Asking):
     def distinct(self) -> "Table":
         """Each record once."""
         within = None
-        if self._within and self._within.unit:  # equal records are the same person's
-            within = self._within.then(Distinct(), unit=self._within.unit)
+        if self._within and self._within.units:  # equal records are the same person's
+            within = self._within.then(Distinct(), units=self._within.units)
         return self._derive(Distinct(), label="distinct", columns=self._columns, within=within)
 
     def take(self, k: int) -> "Table":
@@ -182,10 +182,11 @@ class Table(Asking):
         self, keys: tuple[Expression, ...], step: Callable[[tuple[Expression, ...]], Transformation]
     ) -> Within | None:
         """The step inside each person, if the unit is among the keys; there it says nothing more."""
-        if self._within is None or self._within.unit is None or Column(self._within.unit) not in keys:
+        within = self._within
+        if within is None or not any(within.is_unit(key) for key in keys):
             return None
-        rest = tuple(key for key in keys if key != Column(self._within.unit))
-        return self._within.then(step(rest), unit=self._within.unit)
+        rest = tuple(key for key in keys if not within.is_unit(key))
+        return within.then(step(rest), units=within.units)
 
     # ── two tables of the same columns ───────────────────────────────────────────────
 
@@ -211,7 +212,7 @@ class Table(Asking):
         within = None
         if isinstance(transformation, Concat) and (inside := self._same_persons(right)):
             left, beside = inside
-            within = left.then(transformation, beside, unit=left.unit if left.unit == beside.unit else None)
+            within = left.then(transformation, beside, units=left.units & beside.units)
         return self._derive(transformation, right, label=transformation.op, columns=columns, within=within)
 
     def _in_order_of(self, schema: Schema) -> "Table":
@@ -260,9 +261,9 @@ class Table(Asking):
         within = None
         if inside is not None:
             of_left, of_right = inside
-            held = (f"l.{of_left.unit}", f"r.{of_right.unit}")
-            unit = next((n for n, v in record if isinstance(v, Column) and v.name in held), None)
-            within = of_left.then(transformation, of_right, unit=unit)
+            held = {f"l.{name}" for name in of_left.units} | {f"r.{name}" for name in of_right.units}
+            units = [name for name, value in record if isinstance(value, Column) and value.name in held]
+            within = of_left.then(transformation, of_right, units=units)
         keys = _spelled(trees(lefts))
         label = f"join on {keys}" + ("" if within else f", {_truncated(left)} with {_truncated(right)}")
         return self._derive(transformation, other, label=label, columns=columns, within=within)
@@ -286,9 +287,10 @@ class Table(Asking):
     ) -> tuple[Within, Within] | None:
         """How both are made inside each person, if equal keys mean the same person."""
         inside = self._same_persons(other)
-        if inside and share_the_unit(trees(lefts), inside[0].unit, trees(rights), inside[1].unit):
-            return inside
-        return None
+        if inside is None:
+            return None
+        pairs = zip(trees(lefts), trees(rights), strict=True)
+        return inside if any(inside[0].is_unit(a) and inside[1].is_unit(b) for a, b in pairs) else None
 
     # ── groups ───────────────────────────────────────────────────────────────────────
 
@@ -313,16 +315,15 @@ class Table(Asking):
         }
         within = self._within
         if within is not None:
-            own = next((name for name, value in keys if value == Column(within.unit or "")), None)
-            rest = tuple((name, value) for name, value in keys if name != own)
-            if own is None:
+            own = [name for name, value in keys if within.is_unit(value)]
+            if not own:
                 within = None
-            elif rest:
-                within = within.then(GroupBy(keys, aggregates), unit=own)
+            elif len(own) < len(keys):
+                within = within.then(GroupBy(keys, aggregates), units=own)
             else:
                 # One person is one group, so no key is needed, and at most one record comes out.
-                unit = (own, Aggregate("min", Column(within.unit or "")))
-                within = within.then(GroupBy((), (unit, *aggregates)), unit=own)
+                unit = tuple((name, Aggregate("min", value)) for name, value in keys)
+                within = within.then(GroupBy((), (*unit, *aggregates)), units=own)
         label = f"group_by {_spelled([value for _, value in keys])}"
         return self._derive(GroupBy(keys, aggregates), label=label, columns=columns, within=within)
 
@@ -341,8 +342,9 @@ class Table(Asking):
             inside = self._joined_inside(other, lefts, rights)
             within = None
             if inside is not None:
-                own = next(n for n, v in lefts.items() if v._tree == Column(inside[0].unit or ""))
-                within = inside[0].then(join, inside[1], unit=own)
+                pairs = zip(lefts.items(), rights.values(), strict=True)
+                own = [n for (n, a), b in pairs if inside[0].is_unit(a._tree) and inside[1].is_unit(b._tree)]
+                within = inside[0].then(join, inside[1], units=own)
             label = f"group_join on {_spelled(trees(lefts))}"
             return self._derive(join, other, label=label, within=within)
 

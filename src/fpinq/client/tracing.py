@@ -139,5 +139,5 @@ def records_of(results: Sequence[Any], scope: Scope, what: str) -> tuple[Record,
     names = list(listed[0])
     if any(set(named) != set(names) for named in listed):
         raise BadExpression(f"{what}: every record needs the same columns")
-    alike = {name: alike(*(named[name] for named in listed)) for name in names}
-    return tuple(tuple((name, alike[name][i]._tree) for name in names) for i in range(len(listed)))
+    columns = {name: alike(*(named[name] for named in listed)) for name in names}
+    return tuple(tuple((name, columns[name][i]._tree) for name in names) for i in range(len(listed)))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Protocol
 
 from fpinq.model.errors import BadQuery
@@ -93,6 +92,8 @@ class Normal:
 
     def interval(self, value: Number, confidence: Fraction) -> tuple[float, float]:
         """value ± the normal quantile, cut at the bounds."""
+        from statistics import NormalDist  # slow to import, and seldom needed
+
         t = self.deviation * NormalDist().inv_cdf((1 + float(confidence)) / 2)
         return max(self.lower, value - t), min(self.upper, value + t)
 

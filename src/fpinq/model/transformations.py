@@ -16,6 +16,7 @@ from fpinq.model.clamps import Clamp, check_clamp
 from fpinq.model.errors import BadPartition, BadTransformation
 from fpinq.model.expressions import (
     COLUMN_TYPES,
+    Column,
     Expression,
     Schema,
     Type,
