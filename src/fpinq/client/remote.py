@@ -15,10 +15,13 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from itertools import count
 from typing import Any
 from urllib.parse import quote, urlsplit
+from weakref import finalize
 
 from fpinq.client.bounds import Column
 from fpinq.client.derivation import Made
@@ -27,7 +30,7 @@ from fpinq.client.systems import fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.model import semantics
-from fpinq.model.actions import Action, Assign, Query, TableVariable
+from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query, TableVariable
 from fpinq.model.errors import LedgerError, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
@@ -91,10 +94,6 @@ class Catalog(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"<{len(self)} data sets: {', '.join(self)}>"
 
-    def close(self) -> None:
-        """End the session: its tables can be used no more."""
-        self._system.close()
-
     def _of_rows(self, name: str, table: Mapping[str, Any]) -> Table:
         return Table(
             _schema(table),
@@ -128,19 +127,26 @@ class RemoteSystem:
         self._progress = progress
         self._session: str | None = None
         self._opening = threading.Lock()
-        self._dropped: deque[TableVariable] = deque()
+        self._names = Names()
+        self._naming = threading.Lock()
 
     def act(self, action: Action) -> Observation:
         """What the client is told of its action: the same observations, and the same errors, as embedded."""
-        body = {"request_id": secrets.token_hex(16), "action": wire.to_json(action), "drop": self._forget()}
+        session = self._opened()
+        with self._naming:
+            sent, fresh = self._names.translate(action)
+        body = {"request_id": secrets.token_hex(16), "action": wire.to_json(sent)}
         with waiting(isinstance(action, Query) and self._shows_progress()):
-            told = self._http.send("POST", f"/sessions/{self._opened()}/actions", body)
+            told = self._http.send("POST", f"/sessions/{session}/actions", body)
+        with self._naming:
+            self._names.bind(fresh)
         observation: Observation = wire.from_json(told["observation"], Observation)
         return observation
 
     def describe(self, variable: TableVariable) -> semantics.Table:
         """The public facts of a table; its plan is known to the server only."""
-        facts = self._http.send("GET", f"/sessions/{self._opened()}/tables/{quote(variable, safe='')}")
+        name = quote(self._names.of(variable), safe="")
+        facts = self._http.send("GET", f"/sessions/{self._opened()}/tables/{name}")
         sensitivity: dict[Source, int] = {
             Root(source) if isinstance(source, str) else Part(*source): s
             for source, s in facts["sensitivity"]
@@ -150,18 +156,13 @@ class RemoteSystem:
         return semantics.Table(RootTable(variable), shape, sensitivity)
 
     def drop(self, variable: TableVariable) -> None:
-        """Told to the server with the next action."""
-        self._dropped.append(variable)
+        """Its name on the server will be used for another table."""
+        self._names.drop(variable)
 
     def data_sets(self) -> list[dict[str, Any]]:
         """What is public about every data set."""
         found: list[dict[str, Any]] = self._http.send("GET", "/datasets")["datasets"]
         return found
-
-    def close(self) -> None:
-        """End the session."""
-        if self._session is not None:
-            self._http.send("DELETE", f"/sessions/{self._session}")
 
     def _opened(self) -> str:
         if self._session is None:
@@ -171,15 +172,65 @@ class RemoteSystem:
         assert self._session is not None
         return self._session
 
-    def _forget(self) -> list[TableVariable]:
-        return [self._dropped.popleft() for _ in range(len(self._dropped))]
-
     def _shows_progress(self) -> bool:
         return sys.stderr.isatty() if self._progress is None else self._progress
 
 
+class Names:
+    """A program's table variables and their names on the server.
+
+    A session's variables live on the server, where each costs memory. Names of
+    tables that the program has forgotten are used again, so a session has as
+    many as the program holds at a time.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[TableVariable, str] = {}
+        self._free: list[str] = []
+        self._dropped: deque[TableVariable] = deque()  # a finalizer may come at any time, so it only notes
+        self._numbers = count(1)
+
+    def of(self, variable: TableVariable) -> str:
+        """Its name on the server: a data set's is its own."""
+        return self._names.get(variable, variable)
+
+    def drop(self, variable: TableVariable) -> None:
+        """The program has forgotten a variable."""
+        self._dropped.append(variable)
+
+    def translate(self, action: Action) -> tuple[Action, dict[TableVariable, str]]:
+        """The action in the server's names, and the names that it binds."""
+        while self._dropped:
+            name = self._names.pop(self._dropped.popleft(), None)
+            if name is not None:
+                self._free.append(name)
+        match action:
+            case Assign(target=target, arguments=arguments):
+                fresh = {target: self._fresh(target)}
+                named = replace(
+                    action, target=fresh[target], arguments=tuple(self.of(variable) for variable in arguments)
+                )
+                return named, fresh
+            case Partition(targets=targets, table=table):
+                fresh = {target: self._fresh(target) for target in targets}
+                names = tuple(fresh[target] for target in targets)
+                return replace(action, targets=names, table=self.of(table)), fresh
+            case Query() | AskScale() | AskPrice():
+                return replace(action, table=self.of(action.table)), {}
+        return action, {}
+
+    def bind(self, fresh: Mapping[TableVariable, str]) -> None:
+        """The server has bound them."""
+        self._names.update(fresh)
+
+    def _fresh(self, variable: TableVariable) -> str:
+        if not variable or variable in self._names:
+            return self.of(variable)
+        return self._free.pop() if self._free else f"${next(self._numbers)}"
+
+
 class Http:
-    """JSON to and fro. A connection per thread, kept open; what gets no reply is sent again."""
+    """JSON to and fro. Connections are kept open; what gets no reply is sent again."""
 
     def __init__(self, url: str, token: str, timeout_seconds: float, retries: int) -> None:
         parts = urlsplit(url)
@@ -191,7 +242,9 @@ class Http:
         self._prefix = parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._timeout_seconds, self._retries = timeout_seconds, retries
-        self._local = threading.local()
+        self._idle: list[HTTPConnection] = []
+        self._process = os.getpid()
+        finalize(self, _close, self._idle)
 
     def send(self, method: str, path: str, body: object = None) -> Any:
         """The reply to a request; the typed error that it stands for, if it does."""
@@ -224,8 +277,9 @@ class Http:
             response = connection.getresponse()
             raw = response.read(MAX_REPLY_BYTES)
         except BaseException:
-            self._forget_connection()  # a reply may still come: it must not be taken for another's
+            connection.close()  # a reply may still come: it must not be taken for another's
             raise
+        self._idle.append(connection)
         try:
             reply = json.loads(raw)
             if response.status < 400:
@@ -236,27 +290,28 @@ class Http:
             raise self._unavailable(f"not fpinq's reply, status {response.status}") from None
 
     def _connection(self, seconds: float) -> HTTPConnection:
-        kept = getattr(self._local, "kept", None)
-        if kept is None or kept[0] != os.getpid():  # a fork must not share a connection
+        if self._process != os.getpid():  # a fork must not share connections
+            self._idle, self._process = [], os.getpid()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
             kind = HTTPSConnection if self._secure else HTTPConnection
-            kept = self._local.kept = (os.getpid(), kind(self._host, self._port))
-        connection: HTTPConnection = kept[1]
+            connection = kind(self._host, self._port)
         connection.timeout = seconds
         if connection.sock is not None:
             connection.sock.settimeout(seconds)
         return connection
-
-    def _forget_connection(self) -> None:
-        kept = getattr(self._local, "kept", None)
-        if kept is not None:
-            kept[1].close()
-            self._local.kept = None
 
     def _unavailable(self, why: str) -> Unavailable:
         return Unavailable(
             f"no reply from {self._host}: {why}. "
             "If a query was charged, its answer is kept under its request id"
         )
+
+
+def _close(connections: list[HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 @contextmanager

@@ -83,35 +83,29 @@ class Actions:
             raise TooManyRequests(f"the request took longer than {BODY_SECONDS} s to arrive") from None
         body = bodies.parse(raw, house.limits)
         try:
-            request_id, action, dropped = self._read(body, headers.get(b"idempotency-key"))
+            request_id, action = self._read(body, headers.get(b"idempotency-key"))
         except RecursionError:
             raise TooLarge("nested too deeply") from None
         house.metrics.asked(action.op)
         session = scope["path_params"]["session"]
+        house.sessions.check(session, bearer.name)
         pool = self._long if isinstance(action, Query) else self._short
         return await asyncio.get_running_loop().run_in_executor(
-            pool, self._act, bearer, session, action, request_id, dropped
+            pool, self._act, bearer, session, action, request_id
         )
 
-    def _read(self, body: dict[str, Any], header: bytes | None) -> tuple[str, Action, list[str]]:
-        if unknown := body.keys() - {"request_id", "action", "drop"}:
+    def _read(self, body: dict[str, Any], header: bytes | None) -> tuple[str, Action]:
+        if unknown := body.keys() - {"request_id", "action"}:
             raise BadWire(f"unknown key {min(unknown)[:40]!r}")
         if "request_id" not in body and header is not None:
             body["request_id"] = header.decode("latin-1")
         request_id = bodies.text(body, "request_id", REQUEST_ID_CHARACTERS)
-        dropped = body.get("drop", [])
-        if type(dropped) is not list or not all(type(variable) is str for variable in dropped):
-            raise BadWire("'drop' is an array of table variables")
         action: Action = wire.from_json(body.get("action"), Action)
         self._house.limits.check_action(action)
-        return request_id, action, dropped
+        return request_id, action
 
-    def _act(
-        self, bearer: Bearer, session: str, action: Action, request_id: str, dropped: list[str]
-    ) -> replies.Reply:
+    def _act(self, bearer: Bearer, session: str, action: Action, request_id: str) -> replies.Reply:
         desk, analyst = self._house.desk, bearer.name
-        if dropped:
-            desk.drop(session, dropped, analyst)
         if isinstance(action, Assign | Partition):
             self._check_plan(session, action, analyst)
         observation = desk.act(session, action, request_id, analyst)

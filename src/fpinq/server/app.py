@@ -131,7 +131,7 @@ def _add_public_facts(app: FastAPI, house: House) -> None:
 def _add_sessions(app: FastAPI, house: House) -> None:
     @app.post("/sessions", tags=["sessions"], status_code=201, summary="Open a session: a client program")
     def open_session(bearer: Analyst) -> dict[str, str]:
-        return {"session": house.desk.open(bearer.name)}
+        return {"session": house.sessions.open(bearer.name)}
 
     @app.get(
         "/sessions/{session}/tables/{variable:path}",
@@ -139,6 +139,7 @@ def _add_sessions(app: FastAPI, house: House) -> None:
         summary="A table's schema and sensitivity",
     )
     def describe(session: str, variable: str, bearer: Analyst) -> dict[str, Any]:
+        house.sessions.check(session, bearer.name)
         table = house.desk.describe(session, variable, bearer.name)
         sensitivity = [
             [source.name if isinstance(source, Root) else list(source), s]

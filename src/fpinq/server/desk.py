@@ -4,7 +4,6 @@ A session has its own table variables; the accounts are common to all sessions,
 which as far as the theorem goes are one client.
 """
 
-import secrets
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -13,13 +12,12 @@ from threading import Lock
 from typing import Any, Protocol
 
 from fpinq.engines.interface import Engine
-from fpinq.ledger.errors import Frozen, OthersSession, RequestReused
+from fpinq.ledger.errors import Frozen, RequestReused
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import BOTTOM, Configuration, Measure, Table, initial, step
 from fpinq.model.sources import remaining
 from fpinq.runtime import Answered, Observation
-from fpinq.runtime.refusals import TooManyRequests
 from fpinq.runtime.statistics import Statistics
 from fpinq.runtime.system import Mechanism, charges, with_root
 from fpinq.server.engines import roots_of
@@ -29,17 +27,14 @@ from fpinq.server.limits import Limits
 class Desk(Protocol):
     """What the server asks of the protected system behind it."""
 
-    def open(self, analyst: str) -> str:
-        """A new session of an analyst: its name."""
+    def protect(self, name: str, shape: Shape, budget: Fraction, caps: Mapping[str, Fraction]) -> None:
+        """Add a data set."""
 
     def act(self, session: str, action: Action, request_id: str, analyst: str) -> Observation:
         """What the client is told. The same request id is told the same; it is refused for another action."""
 
     def describe(self, session: str, variable: TableVariable, analyst: str) -> Table:
         """The public facts of a table."""
-
-    def drop(self, session: str, variables: list[TableVariable], analyst: str) -> None:
-        """The client will not use these variables again."""
 
     def remaining(self) -> Mapping[str, Fraction]:
         """What is left of every data set."""
@@ -81,20 +76,8 @@ class InMemoryDesk:
         self._roots = with_root(self._roots, name, shape, budget)
         self._caps[name] = caps
 
-    def open(self, analyst: str) -> str:
-        with self._lock:
-            own = sum(session.analyst == analyst for session in self._sessions.values())
-            if own >= self._limits.sessions_per_analyst:
-                raise TooManyRequests(f"at most {self._limits.sessions_per_analyst} sessions")
-            name = secrets.token_hex(16)
-            self._sessions[name] = _Session(analyst)
-            return name
-
     def _session(self, session: str, analyst: str) -> _Session:
-        found = self._sessions.get(session)
-        if found is None or found.analyst != analyst:
-            raise OthersSession(session)
-        return found
+        return self._sessions.setdefault(session, _Session(analyst))
 
     def _configuration(self, session: _Session) -> Configuration:
         return replace(self._roots, environment={**session.environment, **self._roots.environment})
@@ -155,12 +138,6 @@ class InMemoryDesk:
 
     def describe(self, session: str, variable: TableVariable, analyst: str) -> Table:
         return self._configuration(self._session(session, analyst)).table(variable)
-
-    def drop(self, session: str, variables: list[TableVariable], analyst: str) -> None:
-        own = self._session(session, analyst)
-        with self._lock:
-            for variable in variables:
-                own.environment.pop(variable, None)
 
     def remaining(self) -> Mapping[str, Fraction]:
         return {root.name: left for root, left in remaining(self._roots.accounts).items()}

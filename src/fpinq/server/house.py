@@ -7,7 +7,8 @@ from typing import Any
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import LedgerCorrupt
-from fpinq.model.errors import KernelViolation
+from fpinq.model.errors import KernelViolation, ProgramError
+from fpinq.model.expressions import Schema, Type, checked_value
 from fpinq.model.plans import Persons, Shape
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import UnknownDataSet
@@ -17,6 +18,7 @@ from fpinq.server.desk import Desk, InMemoryDesk
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
+from fpinq.server.sessions import Sessions
 from fpinq.server.tokens import Bearer, Tokens
 
 _owner = logging.getLogger("fpinq.owner")
@@ -34,14 +36,19 @@ class House:
         self._stopped = False
         self._engines = Engines(config.limits.query_seconds)
         self._shapes: dict[str, Shape] = {}
-        self.desk: Desk = self._open_desk(mechanism)
+        self.sessions = Sessions(self.tokens.key("sessions"))
+        self.data_sets: dict[str, DataSet] = {}
+        self.desk: Desk = InMemoryDesk(self._engines, mechanism, self.limits)
+        for data_set in config.data_sets.values():
+            self.add(data_set)
 
-    def _open_desk(self, mechanism: Mechanism) -> Desk:
-        desk = InMemoryDesk(self._engines, mechanism, self.limits)
-        for data_set in self.config.data_sets.values():
-            shape = self._shapes[data_set.name] = self._load(data_set)
-            desk.protect(data_set.name, shape, data_set.budget, data_set.caps)
-        return desk
+    def add(self, data_set: DataSet) -> None:
+        """Hold one more data set."""
+        shape = self._load(data_set)
+        check_metadata(data_set, shape)
+        self.desk.protect(data_set.name, shape, data_set.budget, data_set.caps)
+        self._shapes[data_set.name] = shape
+        self.data_sets[data_set.name] = data_set
 
     def _load(self, data_set: DataSet) -> Shape:
         """Give a data set to its engine; its public shape."""
@@ -82,7 +89,7 @@ class House:
     def catalog(self) -> list[dict[str, Any]]:
         """What is public about every data set."""
         left, frozen = self.desk.remaining(), self.desk.frozen()
-        return [self._facts(name, left, frozen) for name in self.config.data_sets]
+        return [self._facts(name, left, frozen) for name in self.data_sets]
 
     def data_set(self, name: str) -> dict[str, Any]:
         """What is public about a data set."""
@@ -91,12 +98,12 @@ class House:
 
     def check_known(self, name: str) -> None:
         """UnknownDataSet unless there is one of this name."""
-        if name not in self.config.data_sets:
+        if name not in self.data_sets:
             raise UnknownDataSet(f"no data set {name[:100]!r}: see /datasets")
 
     def _facts(self, name: str, left: Mapping[str, Fraction], frozen: set[str]) -> dict[str, Any]:
-        data_set, shape = self.config.data_sets[name], self._shapes[name]
-        schemas = dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
+        data_set, shape = self.data_sets[name], self._shapes[name]
+        schemas = schemas_of(name, shape)
         return {
             "name": name,
             "unit": data_set.unit,
@@ -117,6 +124,29 @@ class House:
     def close(self) -> None:
         """Forget the data."""
         self._engines.close()
+
+
+def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:
+    """The tables of a data set and their columns."""
+    return dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
+
+
+def check_metadata(data_set: DataSet, shape: Shape) -> None:
+    """ProgramError if bounds or keys do not fit the columns: the owner's mistake, found at the start."""
+    schemas = schemas_of(data_set.name, shape)
+    for table, given in data_set.tables.items():
+        for column, known in given.columns.items():
+            type_ = schemas[table].type_of(column)
+            where = f"{data_set.name}: column {column!r}"
+            bounds = known.get("bounds")
+            if bounds is not None:
+                numeric = all(type(bound) in (int, float, Fraction) for bound in bounds)
+                if type_ not in (Type.INT64, Type.FLOAT64) or len(bounds) != 2 or not numeric:
+                    raise ProgramError(f"{where}: bounds are a pair of numbers, of a column of numbers")
+                if not bounds[0] <= bounds[1]:
+                    raise ProgramError(f"{where}: bounds are reversed")
+            for key in known.get("keys") or ():
+                checked_value(float(key) if type_ is Type.FLOAT64 and type(key) is int else key, type_)
 
 
 def _public(known: Mapping[str, Any]) -> dict[str, Any]:

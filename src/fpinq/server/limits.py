@@ -30,7 +30,6 @@ class Limits:
     literal_rows: int = 10_000
     name_characters: int = 200
     tables_per_session: int = 10_000
-    sessions_per_analyst: int = 100
     requests_per_second: int = 2_000
     concurrent_requests: int = 64
     query_seconds: int = 300

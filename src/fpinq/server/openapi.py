@@ -125,11 +125,6 @@ def _action(limits: Limits) -> dict[str, Any]:
                         "properties": {
                             "request_id": {"type": "string", "maxLength": 100},
                             "action": {"type": "object", "required": ["op"]},
-                            "drop": {
-                                "type": "array",
-                                "items": {"type": "string"},
-                                "description": "Table variables that will not be used again.",
-                            },
                         },
                     },
                     "examples": asked,

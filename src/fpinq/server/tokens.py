@@ -24,6 +24,7 @@ from fpinq.runtime.refusals import NotAuthenticated
 ROLES = ("owner", "analyst", "auditor")
 
 _SCHEMA = """
+CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tokens (
     id TEXT PRIMARY KEY,
     hash BLOB NOT NULL,
@@ -64,7 +65,7 @@ class Tokens:
         self._clock = clock
         self._local = local()
         with self._connection() as connection:
-            connection.execute(_SCHEMA)
+            connection.executescript(_SCHEMA)
         Path(self._path).chmod(0o600)
 
     def create(self, name: str, role: str, seconds: int | None = None) -> str:
@@ -123,6 +124,13 @@ class Tokens:
         if row[3] is not None and row[3] <= self._clock():
             raise NotAuthenticated(_REFUSAL)
         return Bearer(row[1], row[2])
+
+    def key(self, name: str) -> bytes:
+        """A secret key of the servers on this file, made when first asked for."""
+        connection = self._connection()
+        connection.execute("INSERT OR IGNORE INTO keys VALUES (?, ?)", (name, secrets.token_bytes(32)))
+        found: bytes = connection.execute("SELECT key FROM keys WHERE name = ?", (name,)).fetchone()[0]
+        return found
 
     def _connection(self) -> sqlite3.Connection:
         found = getattr(self._local, "connection", None)
