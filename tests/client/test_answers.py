@@ -19,7 +19,7 @@ def answer(value: float, scale: Fraction = Fraction(10)) -> Answer:
 
 def test_a_count_prints_with_its_95_percent_interval() -> None:
     assert str(answer(1234)) == "1,234 ± 30"
-    assert repr(answer(1234)) == "<1,234 ± 30, ε = 1/10>"
+    assert repr(answer(1234)) == "<1,234 ± 30, ε = 0.1>"
     assert f"{answer(1234):.1f}" == "1234.0"
     assert answer(1234).interval(0.95) == (1204, 1264)
     assert answer(1234).standard_error == pytest.approx(math.sqrt(2) * 10, rel=0.01)

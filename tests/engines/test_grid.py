@@ -128,7 +128,7 @@ def test_pieces_of_a_string_are_the_reference_pieces(engine: Any) -> None:
 def test_an_operator_nested_as_deep_as_allowed_is_computed(engine: Any, name: str) -> None:
     operator = OPERATORS[name]
     for takes, gives in operator.signatures:
-        if gives not in takes or takes[0] != gives and name != "if_else":
+        if gives not in takes or (takes[0] != gives and name != "if_else"):
             continue
         position = takes.index(gives)
         expression: Expression = Column("x")

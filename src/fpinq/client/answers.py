@@ -8,6 +8,7 @@ from math import floor, log10
 from typing import Any
 
 from fpinq.client.rows import Symbolic
+from fpinq.client.spelling import show_up
 from fpinq.client.uncertainty import Uncertainty, exact_confidence
 from fpinq.model.errors import ProgramError
 
@@ -58,7 +59,7 @@ class Answer:
         return f"{_number(self.value, half)} ± {_number(half, half)}"
 
     def __repr__(self) -> str:
-        return f"<{self}, ε = {self.epsilon}>"
+        return f"<{self}, ε = {show_up(self.epsilon)}>"
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
@@ -214,7 +215,9 @@ class Answers(Mapping[Any, Any]):
         low = [v - float(row["lower"]) for v, row in zip(values, rows, strict=True)]
         high = [float(row["upper"]) - v for v, row in zip(values, rows, strict=True)]
         ax.bar(labels, values, yerr=[low, high], capsize=3, color="#7a9cc6", ecolor="#33475b")
-        ax.set_title(f"ε = {self.epsilon}, bars: {float(confidence):.0%} intervals", fontsize="medium")
+        ax.set_title(
+            f"ε = {show_up(self.epsilon)}, bars: {float(confidence):.0%} intervals", fontsize="medium"
+        )
         return ax
 
 

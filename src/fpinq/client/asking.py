@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
-from fpinq.client.handle import Handle, show_down, show_up
+from fpinq.client.handle import Handle
 from fpinq.client.parts import partitioning
 from fpinq.client.queries import (
     Average,
@@ -25,6 +25,7 @@ from fpinq.client.queries import (
     Sum,
     Variance,
 )
+from fpinq.client.spelling import show_down, show_up
 from fpinq.model import actions
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadQuery, BudgetExceeded, KernelViolation
@@ -207,13 +208,11 @@ class Asking(Handle):
         root = max(prices, key=lambda root: prices[root] - left[root])
         factor = self.scaling_factor
         affordable = max(min(left.values()), Fraction(0)) / factor
-        advice = (
-            f"A query at ε ≤ {show_down(affordable)} fits." if affordable else "Nothing is left to spend."
-        )
+        advice = f"ε ≤ {show_down(affordable)} would fit." if affordable else "Nothing is left to spend."
         return BudgetExceeded(
-            f"ε = {epsilon} on a table with scaling factor {factor} would cost {show_up(prices[root])} "
-            f"of {self._root_labels()[root]!r}, which has {show_down(left[root])} left. "
-            f"Nothing was charged. {advice}",
+            f"ε = {show_up(epsilon)} on a table with scaling factor {factor} "
+            f"would cost {show_up(prices[root])} of {self._root_labels()[root]!r}, "
+            f"which has {show_down(left[root])} left. Nothing was charged. {advice}",
             price=prices[root],
             remaining=left[root],
         )

@@ -45,7 +45,7 @@ class Node:
         total = sum(c * p.factor for c, p in zip(self.made.stability, self.parents, strict=True))
         if total == self.factor:
             return f"{self.factor} = {terms}"
-        return f"{self.factor} ≤ {terms}  (parts of one partition, or different roots: the largest counts)"
+        return f"{self.factor} ≤ {terms}  (the largest, over parts or roots)"
 
 
 class Derivation:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.client.bounds import Column, clamp
 from fpinq.client.rows import FLOAT64, INT64, Cell, Row, Scope
+from fpinq.client.spelling import spell
 from fpinq.client.tracing import called, checked_cell, checked_predicate, record_of, trace
 from fpinq.model import expressions
 from fpinq.model.clamps import Clamp
@@ -83,7 +84,7 @@ class Members:
         return clamp(cell, bounds)
 
     def _aggregate(self, aggregate: Aggregate) -> Cell:
-        name = self._side.names.setdefault(aggregate, f"{self._side.prefix}{len(self._side.names)}")
+        name = self._side.name(aggregate)
         return Cell(expressions.Column(name), aggregate.type_in(self._side.schema), self._scope)
 
 
@@ -116,7 +117,18 @@ class Side:
     schema: Schema
     columns: Mapping[str, Column]
     prefix: str
+    taken: frozenset[str]
     names: dict[Aggregate, str] = field(default_factory=dict)
+
+    def name(self, aggregate: Aggregate) -> str:
+        """The column of an aggregate; a new one if it was not asked before."""
+        if aggregate not in self.names:
+            value = aggregate.value.value if isinstance(aggregate.value, Clamp) else aggregate.value
+            name = f"{self.prefix}{aggregate.function}({spell(value) if value is not None else ''})"
+            while name in self.taken or name in self.names.values():
+                name += "'"  # the same with other bounds, or a key of this name
+            self.names[aggregate] = name
+        return self.names[aggregate]
 
     def aggregates(self) -> Aggregates:
         """The aggregates, each with its column."""

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, finalize
 from fpinq.client.bounds import Column
 from fpinq.client.budgets import Budget
 from fpinq.client.derivation import Derivation, Made
+from fpinq.client.spelling import show_down, show_up
 from fpinq.client.systems import System, fresh_variable, system_for
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import epsilon as exact
@@ -301,17 +302,3 @@ def common_system(handles: tuple[Handle, ...]) -> System | None:
             "to use them together"
         )
     return next(iter(systems.values()), None)
-
-
-def show_down(amount: Fraction) -> str:
-    """What is left, exactly where a short decimal is exact, else rounded down."""
-    text = exact.decimal_down(amount)
-    return text if Fraction(text) == amount else f"{amount} (about {text})"
-
-
-def show_up(amount: Fraction) -> str:
-    """A price, exactly where a short decimal is exact, else rounded up."""
-    text = exact.decimal_down(amount)
-    if Fraction(text) == amount:
-        return text
-    return f"{amount} (about {exact.decimal_down(amount + Fraction(1, 10**6))})"

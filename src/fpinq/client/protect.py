@@ -32,7 +32,7 @@ def protect(
     name: str | None = None,
     unit: str | None = None,
     rows_per_unit: int | Mapping[str, int] | None = None,
-    columns: Mapping[str, Column] | None = None,
+    columns: Mapping[str, Any] | None = None,
     schema: Mapping[str, Any] | None = None,
     ledger: Any = None,
     engine: Any = "duckdb",
@@ -61,7 +61,7 @@ def protect(
     if not data:
         raise ProgramError("no tables to protect")
     most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(data, rows_per_unit)
-    known: Mapping[str, Any] = columns or {}
+    known = columns or {}
     if all(isinstance(column, Column) for column in known.values()):
         known = {table: dict(known) for table in data}
     return root.of_persons(data, unit, most, schema or {}, known)

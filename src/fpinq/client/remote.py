@@ -115,7 +115,7 @@ class Catalog(Mapping[str, Any]):
             variable=variable,
             roots={root: root},
             columns=_columns(table),
-            within=Within(root, body, unit),
+            within=Within(root, body, frozenset({unit})),
         )
 
 

@@ -1,5 +1,8 @@
-"""Expressions as the program wrote them: for plans, prices and error messages."""
+"""Expressions as the program wrote them, and amounts of ε: for plans, prices and error messages."""
 
+from fractions import Fraction
+
+from fpinq.model.epsilon import decimal_down
 from fpinq.model.expressions import Column, Expression, Literal
 
 _INFIX = {
@@ -54,3 +57,17 @@ def spell(expression: Expression, within: int = 0) -> str:
         return f"{spell(subject, _TIGHTEST)}.cast({operator[3:]!r})"
     inside = ", ".join(spell(a) for a in others)
     return f"{spell(subject, _TIGHTEST)}.{operator}({f'[{inside}]' if operator == 'is_in' else inside})"
+
+
+def show_down(amount: Fraction) -> str:
+    """What is left, exactly where a short decimal is exact, else rounded down."""
+    text = decimal_down(amount)
+    return text if Fraction(text) == amount else f"{amount} (about {text})"
+
+
+def show_up(amount: Fraction) -> str:
+    """A price or an ε, exactly where a short decimal is exact, else rounded up."""
+    text = decimal_down(amount)
+    if Fraction(text) == amount:
+        return text
+    return f"{amount} (about {decimal_down(amount + Fraction(1, 10**6))})"

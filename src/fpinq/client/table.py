@@ -307,7 +307,7 @@ class Table(Asking):
         def grouping(sides: Sequence[Aggregates]) -> Table:
             return self._grouped(record, sides[0])
 
-        return Groups(keys, (_side(self, keys, "of "),), grouping)
+        return Groups(keys, (_side(self, keys),), grouping)
 
     def _grouped(self, keys: Record, aggregates: Aggregates) -> "Table":
         columns = {
@@ -348,7 +348,7 @@ class Table(Asking):
             label = f"group_join on {_spelled(trees(lefts))}"
             return self._derive(join, other, label=label, within=within)
 
-        groups = Groups(keys, (_side(self, keys, "left "), _side(other, keys, "right ")), grouping)
+        groups = Groups(keys, (_side(self, keys, "left."), _side(other, keys, "right.")), grouping)
         return groups if select is None else groups.select(select)
 
     # ── partition ────────────────────────────────────────────────────────────────────
@@ -405,10 +405,8 @@ def _table(other: object, what: str) -> Table:
     )
 
 
-def _side(table: Table, keys: Keys, prefix: str) -> Side:
-    while any(name.startswith(prefix) for name in keys.names):
-        prefix = f"{prefix}of "
-    return Side(table._schema, table._columns, prefix)
+def _side(table: Table, keys: Keys, prefix: str = "") -> Side:
+    return Side(table._schema, table._columns, prefix, frozenset(keys.names))
 
 
 def _spelled(keys: Iterable[Expression]) -> str:

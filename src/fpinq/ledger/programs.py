@@ -1,0 +1,190 @@
+"""Programs: sessions under one set of budgets, as folds of the kernel's step.
+
+A session is one client program: its environment and its accounts are what
+`step` makes of its own actions, from nothing. Partitions are a session's own,
+so what several sessions charge at a root adds up, and
+
+    C(session) ≤ B − (what the others were charged)
+
+is C ≤ B for all of them together. So each session steps with the budgets that
+the others leave it; an analyst's cap is a second such bound.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from fpinq.ledger.entries import Registered, Took
+from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession
+from fpinq.ledger.spending import amount, units
+from fpinq.model.actions import Action, AskBudget, Query
+from fpinq.model.errors import ProgramError
+from fpinq.model.plans import Plan, RootTable, Term
+from fpinq.model.semantics import Configuration, Label, Measure, Table, Transition, step
+from fpinq.model.sources import Accounts, Root
+
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Session:
+    """One client program: who it belongs to, and its configuration. Its budgets are the roots' own."""
+
+    analyst: str | None
+    configuration: Configuration
+
+    def spent(self, root: str) -> Fraction:
+        """What this session was charged at a root, exactly."""
+        return self.configuration.accounts.counters.get(Root(root), ZERO)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a step of a session would do."""
+
+    session: Session
+    transition: Transition
+    charged: Mapping[str, Fraction]
+    units: Mapping[str, int]
+
+
+@dataclass
+class Budgets:
+    """What was promised, and what is gone of it: the state that all sessions share.
+
+    spent is in units: (root, analyst) ↦ units for analysts with a cap of their
+    own, (root, "") ↦ units of all sessions together.
+    """
+
+    roots: dict[str, Registered] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+    spent: dict[tuple[str, str], int] = field(default_factory=dict)
+    frozen: set[str] = field(default_factory=set)
+
+    def register(self, root: Registered, seq: int) -> None:
+        """One more data set."""
+        self.roots[root.name] = root
+        self.since[root.name] = seq
+        self.spent[root.name, ""] = 0
+
+    def left_to(self, session: Session) -> dict[Root, Fraction]:
+        """The budgets that a session steps with: what the others leave it."""
+        left: dict[Root, Fraction] = {}
+        for name, root in self.roots.items():
+            own = units(session.spent(name))
+            others = self.spent[name, ""] - own
+            limit = root.budget - amount(others) if others else root.budget
+            cap = root.cap_of(session.analyst)
+            if cap is not None:
+                elsewhere = self.spent.get((name, session.analyst or ""), 0) - own
+                limit = min(limit, cap - amount(elsewhere) if elsewhere else cap)
+            left[Root(name)] = limit
+        return left
+
+    def decide(self, session: Session, action: Action) -> Decision:
+        """The one step that a session's action takes now; raises ProgramError, and nothing happens."""
+        session = self.seeing(session)
+        before = session.configuration
+        if isinstance(action, Query | AskBudget):
+            before = replace(before, accounts=replace(before.accounts, budgets=self.left_to(session)))
+        transition = step(before, action)
+        self.check_thawed(transition.label)
+        if transition.rule != "Query":
+            return Decision(Session(session.analyst, transition.configuration), transition, {}, {})
+        after = Session(session.analyst, transition.configuration)
+        charged: dict[str, Fraction] = {}
+        taken: dict[str, int] = {}
+        for name in self.roots:
+            was, now = session.spent(name), after.spent(name)
+            if was != now:
+                charged[name] = now - was
+                taken[name] = units(now) - units(was)
+        return Decision(after, transition, charged, taken)
+
+    def check_thawed(self, label: Label) -> None:
+        """Frozen if a measurement reads a data set that its owner froze."""
+        if self.frozen and isinstance(label, Measure) and (cold := roots_of(label.plan) & self.frozen):
+            raise Frozen(min(cold))
+
+    def accounts_of(self, decision: Decision) -> list[tuple[str, str]]:
+        """The accounts that a decision charges: of each root, and of the analyst where there is a cap."""
+        analyst = decision.session.analyst
+        charged = [(name, "") for name in decision.units]
+        return charged + [
+            (name, analyst)
+            for name in decision.units
+            if analyst is not None and self.roots[name].cap_of(analyst) is not None
+        ]
+
+    def take(self, decision: Decision) -> None:
+        """The decision is durable: it counts from now on."""
+        for name, who in self.accounts_of(decision):
+            self.spent[name, who] = self.spent.get((name, who), 0) + decision.units[name]
+
+    def seeing(self, session: Session, at: int | None = None) -> Session:
+        """A session that sees the roots there were before an entry, or are now."""
+        c = session.configuration
+        if len(c.accounts.budgets) == len(self.roots):
+            return session
+        seen = [name for name in self.roots if at is None or self.since[name] < at]
+        fresh = [name for name in seen if Root(name) not in c.accounts.budgets]
+        tables = {name: Table(RootTable(name), self.roots[name].shape, {Root(name): 1}) for name in fresh}
+        budgets = {Root(name): self.roots[name].budget for name in seen}
+        environment = {**c.environment, **tables}
+        return Session(session.analyst, Configuration(environment, replace(c.accounts, budgets=budgets)))
+
+
+def opened(analyst: str | None) -> Session:
+    """A program that has done nothing yet."""
+    return Session(analyst, Configuration({}, Accounts({})))
+
+
+def followed(budgets: Budgets, session: Session, seq: int, took: Took) -> Session:
+    """A session after an entry of its own, as recorded: replayed through the kernel, on its own.
+
+    A refusal changes nothing. A charge was within the budgets when it was made,
+    so it is within the roots' own, which are all that this session steps with.
+    """
+    if session.analyst != took.analyst:
+        raise LedgerCorrupt(seq, "another analyst's session")
+    session = budgets.seeing(session, seq)
+    if took.rule == "Query⊥":
+        return session
+    c = session.configuration
+    own = {root: budgets.roots[root.name].budget for root in c.accounts.budgets}
+    c = replace(c, accounts=replace(c.accounts, budgets=own))
+    return Session(session.analyst, stepped(c, seq, took).configuration)
+
+
+def stepped(c: Configuration, seq: int, took: Took) -> Transition:
+    """The recorded step again; LedgerCorrupt if the kernel does not take it."""
+    try:
+        transition = step(c, took.action)
+    except ProgramError as error:
+        raise LedgerCorrupt(seq, f"the kernel refuses the action: {error}") from None
+    if transition.rule != took.rule:
+        raise LedgerCorrupt(seq, f"the rule is {transition.rule}, not {took.rule}")
+    return transition
+
+
+def check_owner(session: Session, name: str, analyst: str | None) -> None:
+    """OthersSession unless the session is the analyst's."""
+    if session.analyst != analyst:
+        raise OthersSession(name)
+
+
+def roots_of(plan: Plan) -> set[str]:
+    """The roots that a plan reads."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[Plan] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, RootTable):
+            found.add(node.root)
+        elif isinstance(node, Term):
+            waiting += node.arguments
+    return found
