@@ -22,12 +22,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add.add_argument("--engine", default="duckdb")
     add.add_argument("--unit", help="the column that says whose row it is")
     add.add_argument("--rows-per-unit", type=int, help="how many rows one unit may have")
-    add.add_argument(
-        "--bounds", action="append", default=[], metavar="age=0:110", help="a column's public bounds"
-    )
-    add.add_argument(
-        "--keys", action="append", default=[], metavar="gender=0,1", help="a column's public keys"
-    )
+    add.add_argument("--bounds", action="append", default=[], metavar="age=0:110", help="public bounds")
+    add.add_argument("--keys", action="append", default=[], metavar="gender=0,1", help="public keys")
     add.add_argument("--schema", action="append", default=[], metavar="age=int64", help="a column's type")
     add.add_argument("--cap", action="append", default=[], metavar="alice=0.5", help="an analyst's share")
     names = [commands.add_parser(verb, help=text) for verb, text in _VERBS.items()]

@@ -58,9 +58,8 @@ def _table(catalog: Mapping[str, Any], name: str) -> Any:
     if not isinstance(found, Mapping):
         return found
     if table not in found:
-        raise ProgramError(
-            f"{data_set} has several tables: say {' or '.join(f'{data_set}.{t}' for t in found)}"
-        )
+        tables = " or ".join(f"{data_set}.{t}" for t in found)
+        raise ProgramError(f"{data_set} has several tables: say {tables}")
     return found[table]
 
 

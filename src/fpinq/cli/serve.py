@@ -28,10 +28,6 @@ def run(arguments: Namespace) -> int:
     config = load(arguments.config)
     if arguments.quantum is not None:
         seconds(arguments.quantum)
-    if arguments.workers > 1 and config.ledger == ":memory:":
-        raise ProgramError(
-            "several processes need a ledger that they share: say ledger = … in the configuration"
-        )
     print(
         f"fpinq serves {', '.join(config.data_sets) or 'no data sets yet'} at "
         f"http://{arguments.host}:{arguments.port}  (docs at /docs)",

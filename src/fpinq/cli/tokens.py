@@ -11,9 +11,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     create = commands.add_parser("create", help="a new token, shown once")
     create.add_argument("name", help="whom it is for: caps and the trace know them by this name")
     create.add_argument("--role", choices=("analyst", "auditor", "owner"), default="analyst")
-    create.add_argument(
-        "--expires", default="90d", help="how long it is good for, such as 12h or 90d; or never"
-    )
+    create.add_argument("--expires", default="90d", help="how long it lasts, such as 12h or 90d; or never")
     revoke = commands.add_parser("revoke", help="end a token at once")
     revoke.add_argument("id", help="as in fpinq token list")
     for command in (create, revoke, commands.add_parser("list", help="all tokens, without their secrets")):
@@ -42,6 +40,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _day(seconds: Any) -> str:
-    return (
-        "never ends" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
-    )
+    if seconds is None:
+        return "never ends"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")

@@ -16,10 +16,9 @@ from typing import Any
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
-from fpinq.model.actions import Action, Assign, Partition, Query
+from fpinq.model.actions import Action, Query
 from fpinq.runtime.refusals import NotAllowed, TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
-from fpinq.server.engines import size_of
 from fpinq.server.house import House
 from fpinq.server.tokens import Bearer
 
@@ -106,22 +105,8 @@ class Actions:
 
     def _act(self, bearer: Bearer, session: str, action: Action, request_id: str) -> replies.Reply:
         desk, analyst = self._house.desk, bearer.name
-        if isinstance(action, Assign | Partition):
-            self._check_plan(session, action, analyst)
         observation = desk.act(session, action, request_id, analyst)
         return 200, b'{"observation":' + wire.encode(observation).encode() + b"}"
-
-    def _check_plan(self, session: str, action: Assign | Partition, analyst: str) -> None:
-        """TooLarge if the new tables' plans would be more than an engine can be asked for."""
-        arguments = action.arguments if isinstance(action, Assign) else (action.table,)
-        sizes = [size_of(self._house.desk.describe(session, t, analyst).plan) for t in arguments]
-        limits = self._house.limits
-        if any(depth >= limits.plan_depth for depth, _ in sizes):
-            raise TooLarge(f"a table is made in at most {limits.plan_depth} steps")
-        if sum(nodes for _, nodes in sizes) >= limits.plan_nodes:
-            raise TooLarge(
-                f"a table is made of at most {limits.plan_nodes} tables, each counted as often as used"
-            )
 
 
 def until_release(elapsed: float, quantum: float) -> float:

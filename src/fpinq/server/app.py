@@ -152,7 +152,7 @@ def _add_oversight(app: FastAPI, house: House) -> None:
     @app.get("/trace", tags=["oversight"], summary="The trace: every action, charge and answer")
     def trace(
         _: Auditor,
-        after: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=-1)] = -1,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> dict[str, Any]:
         return {"entries": house.desk.trace(after, limit)}
@@ -162,13 +162,13 @@ def _add_oversight(app: FastAPI, house: House) -> None:
     )
     def freeze(name: str, _: Owner) -> dict[str, Any]:
         house.check_known(name)
-        house.desk.freeze(name, True)
+        house.ledger.freeze(name)
         return {"name": name, "frozen": True}
 
     @app.post("/datasets/{name}/unfreeze", tags=["oversight"], summary="Let a data set be asked again")
     def unfreeze(name: str, _: Owner) -> dict[str, Any]:
         house.check_known(name)
-        house.desk.freeze(name, False)
+        house.ledger.unfreeze(name)
         return {"name": name, "frozen": False}
 
 

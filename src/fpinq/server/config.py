@@ -16,6 +16,9 @@ from fpinq.model.errors import ProgramError, suggest
 from fpinq.model.expressions import COLUMN_TYPES, Type
 from fpinq.server.limits import Limits
 
+# The cap of analysts that have none of their own.
+EVERYBODY = "*"
+
 ENGINES = ("duckdb", "reference", "spark")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 
@@ -48,7 +51,7 @@ class Config:
 
     data_sets: Mapping[str, DataSet]
     tokens: Path
-    ledger: str = ":memory:"
+    ledger: str
     quantum_seconds: Fraction = Fraction(0)
     limits: Limits = field(default_factory=Limits)
 
@@ -77,7 +80,7 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
             for name, given in _mapping(written.get("datasets", {}), "datasets").items()
         },
         tokens=folder / _text(written.get("tokens", "fpinq.tokens"), "tokens"),
-        ledger=ledger if is_url(ledger) or ledger == ":memory:" else str(folder / ledger),
+        ledger=ledger if is_url(ledger) else str(folder / ledger),
         quantum_seconds=seconds(written.get("quantum", "0")),
         limits=Limits(**limits),
     )

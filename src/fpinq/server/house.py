@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from fpinq.ledger import wire
+from fpinq.ledger import open_ledger, wire
 from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.model.errors import KernelViolation, ProgramError
 from fpinq.model.expressions import Schema, Type, checked_value
@@ -13,8 +13,8 @@ from fpinq.model.plans import Persons, Shape
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import UnknownDataSet
 from fpinq.runtime.system import Mechanism
-from fpinq.server.config import Config, DataSet
-from fpinq.server.desk import Desk, InMemoryDesk
+from fpinq.server.config import EVERYBODY, Config, DataSet
+from fpinq.server.desk import Desk
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
@@ -38,7 +38,8 @@ class House:
         self._shapes: dict[str, Shape] = {}
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
-        self.desk: Desk = InMemoryDesk(self._engines, mechanism, self.limits)
+        self.ledger = open_ledger(config.ledger)
+        self.desk = Desk(self.ledger, self._engines, mechanism, self.limits)
         for data_set in config.data_sets.values():
             self.add(data_set)
 
@@ -46,7 +47,14 @@ class House:
         """Hold one more data set."""
         shape = self._load(data_set)
         check_metadata(data_set, shape)
-        self.desk.protect(data_set.name, shape, data_set.budget, data_set.caps)
+        self.ledger.register(
+            data_set.name,
+            shape,
+            data_set.budget,
+            unit=data_set.unit,
+            caps={analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
+            cap=data_set.caps.get(EVERYBODY),
+        )
         self._shapes[data_set.name] = shape
         self.data_sets[data_set.name] = data_set
 
@@ -122,8 +130,9 @@ class House:
         }
 
     def close(self) -> None:
-        """Forget the data."""
+        """Forget the data; the ledger stays."""
         self._engines.close()
+        self.ledger.close()
 
 
 def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:

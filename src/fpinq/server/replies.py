@@ -5,7 +5,7 @@ import logging
 import secrets
 from typing import Any
 
-from fpinq.model.errors import FpinqError
+from fpinq.model.errors import FpinqError, LedgerError
 from fpinq.runtime.refusals import failure_of, fields_of
 
 _owner = logging.getLogger("fpinq.owner")
@@ -23,6 +23,11 @@ def reply(status: int, value: object) -> Reply:
 def refusal(error: BaseException) -> Reply:
     """What the client is told of an error."""
     failure = failure_of(error)
+    if isinstance(error, LedgerError):  # its words are the database's
+        number = secrets.token_hex(4)
+        _owner.error("ledger failure %s: %s", number, error)
+        message = f"the ledger cannot be used now, so nothing is answered; the owner's reference is {number}"
+        return reply(failure.status, told(failure.code, message, {"reference": number}))
     if isinstance(error, FpinqError):
         return reply(failure.status, told(failure.code, str(error), fields_of(error)))
     number = secrets.token_hex(4)

@@ -1,6 +1,9 @@
-"""The client's own tests again, over HTTP: fp.protect puts the data on a server and connects to it."""
+"""The client's own tests again, over HTTP: fp.protect puts the data on a server and connects to it.
 
-import importlib
+Each module here is one of tests/client. What is left out says something about the
+embedded system only; the reason is beside it.
+"""
+
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -10,32 +13,11 @@ import pytest
 
 import fpinq as fp
 from client.small_data import PEOPLE, PLENTY, VISITS
-from fpinq.client.remote import Catalog, RemoteSystem
+from fpinq.client.remote import Catalog
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import ProgramError
 from fpinq.server import DataSet, TableConfig
 from server.live import Live, serve
-
-MODULES = (
-    "answers",
-    "asking",
-    "bad_input",
-    "budgets",
-    "lambdas",
-    "listing1",
-    "pinq",
-    "public_facts",
-    "units",
-)
-
-# Tests that say something about the embedded system only.
-EMBEDDED_ONLY = {
-    "test_handles_that_are_gone_leave_the_system": "looks into the process; see test_connect for the remote one",
-    "test_importing_fpinq_imports_nothing_heavy": "about imports",
-    "test_roots_with_the_same_name_are_told_apart": "a server refuses a second data set of the same name",
-    "test_tables_of_different_systems_do_not_mix": "names its own engines",
-    "test_a_ledger_is_not_there_yet": "about protect itself",
-}
 
 
 class Remote:
@@ -66,14 +48,19 @@ class Remote:
         if (unit is None) != (rows_per_unit is None) or (many and unit is None):
             raise ProgramError("a unit and its rows go together")
         most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(sources, rows_per_unit)
-        if unit is not None and (most.keys() != sources.keys() or not all(_is_bound(m) for m in most.values())):
+        if unit is not None and (
+            most.keys() != sources.keys() or not all(_is_bound(m) for m in most.values())
+        ):
             raise ProgramError("rows_per_unit, a whole number ≥ 1")
         tables = {
             table: TableConfig(
                 source if not isinstance(source, Path) else str(source),
                 _types(schema if not many else (schema or {}).get(table)),
                 most[table],
-                {c: _known(k) for c, k in (columns if not many else (columns or {}).get(table, {}) or {}).items()}
+                {
+                    c: _known(k)
+                    for c, k in (columns if not many else (columns or {}).get(table, {}) or {}).items()
+                }
                 if columns
                 else {},
             )
@@ -124,22 +111,3 @@ def people(over_http: None) -> Any:
 @pytest.fixture
 def visits(over_http: None, people: Any) -> Any:
     return fp.protect(VISITS, budget=PLENTY, name="visits")
-
-
-def test_what_is_tested_here_is_remote(people: fp.Table) -> None:
-    assert isinstance(people._system, RemoteSystem)
-
-
-def _fixture(found: Any) -> bool:
-    return type(found).__name__ == "FixtureFunctionDefinition" or hasattr(found, "_pytestfixturefunction")
-
-
-for _module in MODULES:
-    for _name, _found in vars(importlib.import_module(f"client.test_{_module}")).items():
-        if _fixture(_found) and _name not in globals():
-            globals()[_name] = _found
-        elif _name.startswith("test_") and callable(_found):
-            assert _name not in globals(), _name
-            if _name in EMBEDDED_ONLY:
-                _found = pytest.mark.skip(reason=EMBEDDED_ONLY[_name])(_found)
-            globals()[_name] = _found

@@ -1,0 +1,5 @@
+"""tests/client/test_budgets.py over HTTP."""
+
+from client.test_budgets import *  # noqa: F403
+
+test_two_roots_of_the_same_name_are_told_apart = None  # a server has one data set of a name
