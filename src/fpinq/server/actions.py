@@ -75,9 +75,9 @@ class Actions:
             raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
         if self._under_way > house.limits.concurrent_requests:
             raise TooManyRequests(f"at most {house.limits.concurrent_requests} requests at a time")
-        reading = bodies.read(receive, headers.get(b"content-length"), house.limits)
         try:
-            raw = await asyncio.wait_for(reading, BODY_SECONDS)
+            async with asyncio.timeout(BODY_SECONDS):
+                raw = await bodies.read(receive, headers.get(b"content-length"), house.limits)
         except TimeoutError:
             raise TooManyRequests(f"the request took longer than {BODY_SECONDS} s to arrive") from None
         body = bodies.parse(raw, house.limits)

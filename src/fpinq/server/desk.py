@@ -8,6 +8,7 @@ what is told. A request that comes again finds what was recorded.
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 from fpinq.ledger import Answered, Ledger, Observation
@@ -21,6 +22,9 @@ from fpinq.runtime.system import Mechanism
 from fpinq.server.engines import Engines, size_of
 from fpinq.server.limits import Limits
 
+# Sessions whose tables are counted.
+MAX_SESSIONS = 10_000
+
 
 class Desk:
     """The protected system of a server: a ledger, engines and a mechanism."""
@@ -31,11 +35,13 @@ class Desk:
         self._mechanism = mechanism
         self._limits = limits
         self._statistics = Statistics(engines)
+        self._bound: dict[str, int] = {}  # a session ↦ at least as many tables as it has
+        self._lock = Lock()
 
     def act(self, session: str, action: Action, request_id: str, analyst: str) -> Observation:
         """What the client is told. The same request id is told the same; it is refused for another action."""
         if isinstance(action, Assign | Partition):
-            self._check_size(session, action, analyst)
+            self._check_room(session, len(action.targets) if isinstance(action, Partition) else 1, analyst)
         acted = self.ledger.act(session, action, request_id, analyst, self._check)
         label, released = acted.label, acted.released
         if not isinstance(label, Measure):
@@ -68,21 +74,27 @@ class Desk:
         return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
 
     def _check(self, label: Label) -> None:
-        # Whether a file was replaced says nothing about its records, so it may be found before the charge.
-        if isinstance(label, Measure):
-            self._engines.check_unchanged(label.plan)
-
-    def _check_size(self, session: str, action: Assign | Partition, analyst: str) -> None:
-        """TooLarge if the new tables would be more than a session may have, or an engine can be asked for."""
-        environment = self.ledger.configuration(session, analyst).environment
-        targets = (action.target,) if isinstance(action, Assign) else action.targets
-        if len(environment) + len(targets) > self._limits.tables_per_session:
-            raise TooLarge(f"a session has at most {self._limits.tables_per_session} tables: use names again")
-        arguments = action.arguments if isinstance(action, Assign) else (action.table,)
-        sizes = [size_of(environment[t].plan) for t in arguments if t in environment]
-        if any(depth >= self._limits.plan_depth for depth, _ in sizes):
+        """Refuse a query before it is charged."""
+        if not isinstance(label, Measure):
+            return
+        depth, nodes = size_of(label.plan)
+        if depth > self._limits.plan_depth:
             raise TooLarge(f"a table is made in at most {self._limits.plan_depth} steps")
-        if sum(nodes for _, nodes in sizes) >= self._limits.plan_nodes:
+        if nodes > self._limits.plan_nodes:
             raise TooLarge(
                 f"a table is made of at most {self._limits.plan_nodes} tables, each counted as often as used"
             )
+        # Whether a file was replaced says nothing about its records, so it may be found before the charge.
+        self._engines.check_unchanged(label.plan)
+
+    def _check_room(self, session: str, tables: int, analyst: str) -> None:
+        """TooLarge if a session would have too many tables; how many it has is looked up now and then."""
+        with self._lock:
+            bound = self._bound.pop(session, 0) + tables
+            if bound > self._limits.tables_per_session:
+                bound = len(self.ledger.configuration(session, analyst).environment) + tables
+            self._bound[session] = bound
+            if len(self._bound) > MAX_SESSIONS:
+                self._bound.pop(next(iter(self._bound)))
+        if bound > self._limits.tables_per_session:
+            raise TooLarge(f"a session has at most {self._limits.tables_per_session} tables: use names again")
