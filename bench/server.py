@@ -103,7 +103,9 @@ def cpu_seconds(leader: int) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def load(port: int, token: str, action: object, arguments: argparse.Namespace) -> tuple[int, int, list[float]]:
+def load(
+    port: int, token: str, action: object, arguments: argparse.Namespace
+) -> tuple[int, int, list[float]]:
     """What all client processes got done in the given time."""
     work = (port, token, action, arguments.seconds, arguments.connections)
     with multiprocessing.get_context("spawn").Pool(arguments.clients) as pool:

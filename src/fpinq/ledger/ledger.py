@@ -155,7 +155,7 @@ class Ledger:
         return Acted(transition.label, transition.rule, decision.charged, head.seq)
 
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
-        """Record what is to be released for the query in an entry; whatever was recorded first is returned."""
+        """Record what is to be released for the query in an entry; what was recorded first is returned."""
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := pages.answer_to(seq)) is not None:
@@ -172,18 +172,13 @@ class Ledger:
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
         with self._reading() as pages:
-            program = self._budgets.seeing(self._session(pages, session, analyst))
-            c = program.configuration
-            return replace(c, accounts=replace(c.accounts, budgets=self._budgets.left_to(program)))
+            return self._budgets.configuration(self._session(pages, session, analyst))
 
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
         """Forget table variables that the program will not use again; the entries stay."""
         with self._lock:
-            if (program := self._sessions.get(session)) is not None:
-                gone = set(variables)
-                c = program.configuration
-                kept = {t: table for t, table in c.environment.items() if t not in gone}
-                self._sessions[session] = replace(program, configuration=replace(c, environment=kept))
+            if session in self._sessions:
+                self._sessions[session] = self._sessions[session].without(variables)
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
@@ -219,7 +214,7 @@ class Ledger:
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := self._budgets.roots.get(name)) is not None:
-                    _check_same(known, root)
+                    check_same(known, root)
                     return known
                 for other in self._budgets.roots.values():
                     if set(other.contents) & set(root.contents):
@@ -478,7 +473,8 @@ def _released(stored: Line) -> tuple[Released, ...]:
     return recorded.released
 
 
-def _check_same(known: Registered, root: Registered) -> None:
+def check_same(known: Registered, root: Registered) -> None:
+    """A known data set again: DataChanged or RegisteredDifferently unless it is what was promised."""
     if known.contents != root.contents:
         raise DataChanged(root.name)
     for what, recorded, given in (

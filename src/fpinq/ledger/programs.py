@@ -10,14 +10,14 @@ is C ≤ B for all of them together. So each session steps with the budgets that
 the others leave it; an analyst's cap is a second such bound.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from fpinq.ledger.entries import Registered, Took
 from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession
 from fpinq.ledger.spending import amount, units
-from fpinq.model.actions import Action, AskBudget, Query
+from fpinq.model.actions import Action, AskBudget, Query, TableVariable
 from fpinq.model.errors import ProgramError
 from fpinq.model.plans import Plan, RootTable, Term
 from fpinq.model.semantics import Configuration, Label, Measure, Table, Transition, step
@@ -36,6 +36,12 @@ class Session:
     def spent(self, root: str) -> Fraction:
         """What this session was charged at a root, exactly."""
         return self.configuration.accounts.counters.get(Root(root), ZERO)
+
+    def without(self, variables: Iterable[TableVariable]) -> "Session":
+        """The session, with these variables forgotten."""
+        gone, c = set(variables), self.configuration
+        kept = {variable: table for variable, table in c.environment.items() if variable not in gone}
+        return Session(self.analyst, replace(c, environment=kept))
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,9 @@ class Budgets:
     def decide(self, session: Session, action: Action) -> Decision:
         """The one step that a session's action takes now; raises ProgramError, and nothing happens."""
         session = self.seeing(session)
-        before = session.configuration
-        if isinstance(action, Query | AskBudget):
-            before = replace(before, accounts=replace(before.accounts, budgets=self.left_to(session)))
-        transition = step(before, action)
+        # Only these two rules look at the budgets.
+        bounded = isinstance(action, Query | AskBudget)
+        transition = step(self.configuration(session) if bounded else session.configuration, action)
         self.check_thawed(transition.label)
         if transition.rule != "Query":
             return Decision(Session(session.analyst, transition.configuration), transition, {}, {})
@@ -100,6 +105,12 @@ class Budgets:
                 charged[name] = now - was
                 taken[name] = units(now) - units(was)
         return Decision(after, transition, charged, taken)
+
+    def configuration(self, session: Session) -> Configuration:
+        """⟨E, C⟩ of a session, with the budgets that the others leave it."""
+        session = self.seeing(session)
+        c = session.configuration
+        return replace(c, accounts=replace(c.accounts, budgets=self.left_to(session)))
 
     def check_thawed(self, label: Label) -> None:
         """Frozen if a measurement reads a data set that its owner froze."""

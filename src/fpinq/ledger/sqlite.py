@@ -26,8 +26,9 @@ class SQLite:
     """A store in a file. One connection: its owner lets one thread in at a time."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
-        self.path = os.path.realpath(path)
-        if not create and not os.path.isfile(self.path):
+        in_memory = path == ":memory:"  # for tests and demonstrations: gone with the process
+        self.path = ":memory:" if in_memory else os.path.realpath(path)
+        if not in_memory and not create and not os.path.isfile(self.path):
             raise LedgerError(f"no such ledger: {path}")
         with _as_ledger_errors(self.path):
             self._connection = sqlite3.connect(
@@ -43,7 +44,7 @@ class SQLite:
 
     def _prepare(self) -> None:
         (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
+        if mode != "wal" and self.path != ":memory:":
             raise LedgerError(f"{self.path}: this file system has no shared memory for a WAL; use another")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute("BEGIN IMMEDIATE")

@@ -13,11 +13,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from fpinq.ledger import Released
 from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Statistic, Sum
 from fpinq.noise import PermuteAndFlip, Run, sample, sample_many
-
-# One integer per coordinate, or the grid point or candidate that was chosen.
-Released = tuple[int, ...] | int
 
 # Below this many draws, one at a time is faster than waking up NumPy.
 FEW = 16

@@ -104,8 +104,9 @@ class Actions:
         return request_id, action
 
     def _act(self, bearer: Bearer, session: str, action: Action, request_id: str) -> replies.Reply:
-        desk, analyst = self._house.desk, bearer.name
-        observation = desk.act(session, action, request_id, analyst)
+        house, analyst = self._house, bearer.name
+        house.room.check(session, action, analyst)
+        observation = house.system.act(action, session=session, request_id=request_id, analyst=analyst)
         return 200, b'{"observation":' + wire.encode(observation).encode() + b"}"
 
 

@@ -116,8 +116,7 @@ def _add_public_facts(app: FastAPI, house: House) -> None:
 
     @app.get("/metrics", tags=["public"], summary="Prometheus metrics; none depends on data")
     def metrics() -> Response:
-        text = house.metrics.text(house.desk.remaining(), house.desk.frozen())
-        return Response(text, media_type="text/plain; version=0.0.4")
+        return Response(house.metrics.text(house.ledger.roots()), media_type="text/plain; version=0.0.4")
 
     @app.get("/datasets", tags=["data sets"], summary="The data sets, with their public metadata")
     def data_sets(_: AnyBearer) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def _add_sessions(app: FastAPI, house: House) -> None:
     )
     def describe(session: str, variable: str, bearer: Analyst) -> dict[str, Any]:
         house.sessions.check(session, bearer.name)
-        table = house.desk.describe(session, variable, bearer.name)
+        table = house.system.describe(variable, session=session, analyst=bearer.name)
         sensitivity = [
             [source.name if isinstance(source, Root) else list(source), s]
             for source, s in table.sensitivity.items()
@@ -155,7 +154,7 @@ def _add_oversight(app: FastAPI, house: House) -> None:
         after: Annotated[int, Query(ge=-1)] = -1,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> dict[str, Any]:
-        return {"entries": house.desk.trace(after, limit)}
+        return {"entries": house.trace(after, limit)}
 
     @app.post(
         "/datasets/{name}/freeze", tags=["oversight"], summary="Refuse all queries of a data set, at once"

@@ -16,11 +16,14 @@ import duckdb
 
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.interface import Engine
+from fpinq.ledger.programs import roots_of
 from fpinq.model.errors import BadTransformation, EngineError, FpinqError
-from fpinq.model.plans import Plan, RootTable, Term
+from fpinq.model.plans import Plan, Term
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import ReferenceEngine
+from fpinq.runtime.refusals import TooLarge
+from fpinq.server.limits import Limits
 
 _owner = logging.getLogger("fpinq.owner")
 
@@ -28,8 +31,8 @@ _owner = logging.getLogger("fpinq.owner")
 class Engines:
     """Routes a plan to the engine of its roots. A plan over two engines is refused before the charge."""
 
-    def __init__(self, query_seconds: float) -> None:
-        self._query_seconds = query_seconds
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._engines: dict[str, Any] = {}
         self._engine_of: dict[str, str] = {}
         self._public = ReferenceEngine()
@@ -42,7 +45,15 @@ class Engines:
         return self._engines[kind]
 
     def check_unchanged(self, plan: Plan) -> None:
-        """DataChanged if a file was replaced; BadTransformation if the plan's roots are in two engines."""
+        """What is asked before the charge: DataChanged if a file was replaced, TooLarge if the plan is,
+        BadTransformation if its roots are in two engines. None of it depends on records.
+        """
+        depth, nodes = size_of(plan)
+        if depth > self._limits.plan_depth:
+            raise TooLarge(f"a table is made in at most {self._limits.plan_depth} steps")
+        if nodes > self._limits.plan_nodes:
+            most = self._limits.plan_nodes
+            raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
         check = getattr(self._engine(plan), "check_unchanged", None)
         if check is not None:
             check(plan)
@@ -54,9 +65,9 @@ class Engines:
         engine = self._engine(plan)
         try:
             if isinstance(engine, Interruptible):
-                with engine.interrupted_after(self._query_seconds):
+                with engine.interrupted_after(self._limits.query_seconds):
                     return engine.measure(plan, by, queries)
-            return _abandoned_after(self._query_seconds, engine, plan, by, queries)
+            return _abandoned_after(self._limits.query_seconds, engine, plan, by, queries)
         except FpinqError:
             raise
         except Exception as error:  # whatever it is: its words may hold data
@@ -105,11 +116,6 @@ class Interruptible(DuckDB):
                 yield cursor
             finally:
                 del self._running[get_ident()]
-
-
-def roots_of(plan: Plan) -> set[str]:
-    """The roots that a plan reads."""
-    return {node.root for node in nodes_of(plan) if isinstance(node, RootTable)}
 
 
 def nodes_of(plan: Plan) -> Iterator[Plan]:

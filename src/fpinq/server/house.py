@@ -3,29 +3,30 @@
 import logging
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
-from fpinq.ledger import open_ledger, wire
+from fpinq.ledger import RootState, open_ledger, wire
+from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.model.errors import KernelViolation, ProgramError
 from fpinq.model.expressions import Schema, Type, checked_value
 from fpinq.model.plans import Persons, Shape
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import UnknownDataSet
-from fpinq.runtime.system import Mechanism
+from fpinq.runtime.system import Mechanism, ProtectedSystem
 from fpinq.server.config import EVERYBODY, Config, DataSet
-from fpinq.server.desk import Desk
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
-from fpinq.server.sessions import Sessions
+from fpinq.server.sessions import Room, Sessions
 from fpinq.server.tokens import Bearer, Tokens
 
 _owner = logging.getLogger("fpinq.owner")
 
 
 class House:
-    """The data sets, the desk where programs act, the tokens and the limits."""
+    """The data sets, the system where programs act on them, the tokens and the limits."""
 
     def __init__(self, config: Config, mechanism: Mechanism = draw) -> None:
         self.config = config
@@ -34,12 +35,13 @@ class House:
         self.metrics = Metrics()
         self._rate = Rate(config.limits.requests_per_second)
         self._stopped = False
-        self._engines = Engines(config.limits.query_seconds)
+        self._engines = Engines(config.limits)
         self._shapes: dict[str, Shape] = {}
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_ledger(config.ledger)
-        self.desk = Desk(self.ledger, self._engines, mechanism, self.limits)
+        self.system = ProtectedSystem(self._engines, record=self.ledger, mechanism=mechanism)
+        self.room = Room(config.limits.tables_per_session, self._tables_of)
         for data_set in config.data_sets.values():
             self.add(data_set)
 
@@ -47,7 +49,7 @@ class House:
         """Hold one more data set."""
         shape = self._load(data_set)
         check_metadata(data_set, shape)
-        self.ledger.register(
+        self.system.protect(
             data_set.name,
             shape,
             data_set.budget,
@@ -96,28 +98,35 @@ class House:
 
     def catalog(self) -> list[dict[str, Any]]:
         """What is public about every data set."""
-        left, frozen = self.desk.remaining(), self.desk.frozen()
-        return [self._facts(name, left, frozen) for name in self.data_sets]
+        states = self.ledger.roots()
+        return [self._facts(name, states[name]) for name in self.data_sets]
 
     def data_set(self, name: str) -> dict[str, Any]:
         """What is public about a data set."""
         self.check_known(name)
-        return self._facts(name, self.desk.remaining(), self.desk.frozen())
+        return self._facts(name, self.ledger.roots()[name])
 
     def check_known(self, name: str) -> None:
         """UnknownDataSet unless there is one of this name."""
         if name not in self.data_sets:
             raise UnknownDataSet(f"no data set {name[:100]!r}: see /datasets")
 
-    def _facts(self, name: str, left: Mapping[str, Fraction], frozen: set[str]) -> dict[str, Any]:
+    def trace(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Entries of the ledger after one, oldest first, each with its hash."""
+        return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
+
+    def _tables_of(self, session: str, analyst: str) -> int:
+        return len(self.ledger.configuration(session, analyst).environment)
+
+    def _facts(self, name: str, state: RootState) -> dict[str, Any]:
         data_set, shape = self.data_sets[name], self._shapes[name]
         schemas = schemas_of(name, shape)
         return {
             "name": name,
             "unit": data_set.unit,
             "budget": str(data_set.budget),
-            "remaining": str(left[name]),
-            "frozen": name in frozen,
+            "remaining": str(state.remaining),
+            "frozen": state.frozen,
             "tables": [
                 {
                     "name": table,

@@ -7,8 +7,8 @@ or nowhere.
 
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 
+from fpinq.ledger import RootState
 from fpinq.model.errors import EngineError
 from fpinq.runtime.refusals import failure_of
 
@@ -29,7 +29,7 @@ class Metrics:
         if not isinstance(error, EngineError):
             self._refusals[failure_of(error).code] += 1
 
-    def text(self, left: Mapping[str, Fraction], frozen: set[str]) -> str:
+    def text(self, roots: Mapping[str, RootState]) -> str:
         """All of them in Prometheus' text format."""
         lines = [
             "# HELP fpinq_actions_total Actions that arrived, by kind.",
@@ -46,8 +46,11 @@ class Metrics:
             "# TYPE fpinq_budget_remaining gauge",
         ]
         lines += [
-            f'fpinq_budget_remaining{{dataset="{name}"}} {float(b)}' for name, b in sorted(left.items())
+            f'fpinq_budget_remaining{{dataset="{name}"}} {float(root.remaining)}'
+            for name, root in sorted(roots.items())
         ]
         lines += ["# HELP fpinq_frozen Whether a data set is frozen.", "# TYPE fpinq_frozen gauge"]
-        lines += [f'fpinq_frozen{{dataset="{name}"}} {int(name in frozen)}' for name in sorted(left)]
+        lines += [
+            f'fpinq_frozen{{dataset="{name}"}} {int(root.frozen)}' for name, root in sorted(roots.items())
+        ]
         return "\n".join(lines) + "\n"

@@ -1,0 +1,125 @@
+"""Where the trace is kept: what the protected system asks of a ledger, and the one that forgets.
+
+A ledger makes the budget survive the process. Without one the same rules run on
+the same budgets, in memory.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+from threading import RLock
+from typing import Protocol
+
+from fpinq.ledger import Acted, Registered, Released
+from fpinq.ledger.ledger import Check, check_same
+from fpinq.ledger.programs import Budgets, Session, check_owner, opened
+from fpinq.model import epsilon as exact
+from fpinq.model.actions import Action, TableVariable
+from fpinq.model.plans import Shape
+from fpinq.model.semantics import Configuration
+
+
+class Record(Protocol):
+    """Sessions and budgets, and what became of them. `fpinq.ledger.Ledger` is the durable one."""
+
+    def act(
+        self,
+        session: str,
+        action: Action,
+        request_id: str | None = None,
+        analyst: str | None = None,
+        check: Check = lambda label: None,
+    ) -> Acted:
+        """One step, kept before this returns. Raises LedgerError if it cannot be; then it does not happen."""
+
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        """Keep what is to be released, before it is; what was kept first is what may be released."""
+
+    def register(
+        self,
+        name: str,
+        shape: Shape,
+        budget: object,
+        *,
+        contents: Iterable[str] = (),
+        unit: str | None = None,
+        caps: Mapping[str, object] | None = None,
+        cap: object = None,
+        block_of: str | None = None,
+    ) -> Registered:
+        """A data set with a budget of its own; one that is known goes on with what is left."""
+
+    def configuration(self, session: str, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a session."""
+
+    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+        """The program will not use these variables again."""
+
+
+class InMemory:
+    """No record beyond the configurations themselves: the budget lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._budgets = Budgets()
+        self._sessions: dict[str, Session] = {}
+        self._numbers = count(1)
+        self._lock = RLock()
+
+    def act(
+        self,
+        session: str,
+        action: Action,
+        request_id: str | None = None,
+        analyst: str | None = None,
+        check: Check = lambda label: None,
+    ) -> Acted:
+        """One step. Requests are not remembered, so an id says nothing here."""
+        with self._lock:
+            decision = self._budgets.decide(self._session(session, analyst), action)
+            transition = decision.transition
+            check(transition.label)
+            self._budgets.take(decision)
+            self._sessions[session] = decision.session
+        return Acted(transition.label, transition.rule, decision.charged, next(self._numbers))
+
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        """Nothing is kept."""
+        return released
+
+    def register(
+        self,
+        name: str,
+        shape: Shape,
+        budget: object,
+        *,
+        contents: Iterable[str] = (),
+        unit: str | None = None,
+        caps: Mapping[str, object] | None = None,
+        cap: object = None,
+        block_of: str | None = None,
+    ) -> Registered:
+        """A data set with a budget of its own."""
+        own = {who: exact.budget(amount) for who, amount in (caps or {}).items()}
+        limit = None if cap is None else exact.budget(cap)
+        root = Registered(name, shape, exact.budget(budget), tuple(contents), unit, own, limit, block_of)
+        with self._lock:
+            if (known := self._budgets.roots.get(name)) is not None:
+                check_same(known, root)
+                return known
+            self._budgets.register(root, next(self._numbers))
+        return root
+
+    def configuration(self, session: str, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a session, with the budgets that the others leave it."""
+        with self._lock:
+            return self._budgets.configuration(self._session(session, analyst))
+
+    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+        """Forget table variables."""
+        with self._lock:
+            if session in self._sessions:
+                self._sessions[session] = self._sessions[session].without(variables)
+
+    def _session(self, name: str, analyst: str | None) -> Session:
+        session = self._sessions.get(name) or opened(analyst)
+        check_owner(session, name, analyst)
+        return session
