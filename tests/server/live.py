@@ -1,11 +1,14 @@
 """A server on the loopback interface, for as long as a test needs it."""
 
+import json
+import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +41,59 @@ class Live:
     def token(self, name: str = "alice", role: str = "analyst") -> str:
         return self.house.tokens.create(name, role)
 
+    def send(
+        self, method: str, path: str, body: Any = None, token: str | None = None, **headers: str
+    ) -> "Reply":
+        """A request, as the bytes that go over the wire."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token}"
+        try:
+            connection.request(method, path, body, sent)
+            response = connection.getresponse()
+            return Reply(response.status, dict(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+    def session(self, token: str) -> str:
+        opened: str = self.send("POST", "/sessions", token=token).json["session"]
+        return opened
+
+    def act(self, session: str, token: str, action: Any, request_id: str | None = None) -> "Reply":
+        """One action, as JSON."""
+        body = {"request_id": request_id or secrets.token_hex(8), "action": action}
+        return self.send("POST", f"/sessions/{session}/actions", body, token)
+
+    def left(self, name: str = "people") -> Fraction:
+        """What is left of a data set, from the ledger itself."""
+        return self.house.ledger.roots()[name].remaining
+
     def connect(self, name: str = "alice", **settings: Any) -> Catalog:
         return fp.connect(self.url, self.token(name), **settings)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        found: str = self.json["error"]["code"]
+        return found
+
+
+COUNT = {"op": "query", "table": "people", "epsilon": "1/10", "queries": [{"op": "count"}]}
 
 
 @contextmanager
