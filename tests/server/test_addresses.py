@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,7 @@ def test_the_trace_is_the_chain_of_all_that_was_done(live: Live) -> None:
     assert [entry["kind"] for entry in entries] == ["ledger", "root", "action", "answer"]
     assert entries[2]["analyst"] == "alice"
     assert entries[2]["charged"] == {"people": "1/10"}
-    assert all(later["previous"] == earlier["hash"] for earlier, later in zip(entries, entries[1:], strict=False))
+    assert all(later["previous"] == earlier["hash"] for earlier, later in pairwise(entries))
     rest = live.send("GET", "/trace?after=1&limit=1", token=auditor).json["entries"]
     assert rest == entries[2:3]
     assert live.send("GET", "/trace?limit=1000000", token=auditor).code == "bad_wire"

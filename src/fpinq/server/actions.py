@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
+from time import monotonic
 from typing import Any
 
 from fpinq.ledger import wire
@@ -42,8 +43,7 @@ class Actions:
 
     async def __call__(self, scope: Scope, receive: bodies.Receive, send: Send) -> None:
         """Answer one request."""
-        clock = asyncio.get_running_loop().time
-        arrived = clock()
+        arrived = monotonic()  # not the loop's time, which stands still within a turn
         self._under_way += 1
         try:
             try:
@@ -54,7 +54,7 @@ class Actions:
                 self._house.failed(error)
                 status, body = replies.refusal(error)
             if self._quantum:
-                await asyncio.sleep(until_release(clock() - arrived, self._quantum))
+                await asyncio.sleep(until_release(monotonic() - arrived, self._quantum))
         finally:
             self._under_way -= 1
         headers = [
@@ -112,4 +112,4 @@ class Actions:
 
 def until_release(elapsed: float, quantum: float) -> float:
     """How long to wait until the next multiple of the quantum."""
-    return ceil(elapsed / quantum) * quantum - elapsed
+    return max(1, ceil(elapsed / quantum)) * quantum - elapsed
