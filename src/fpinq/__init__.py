@@ -25,6 +25,14 @@ from fpinq.client.queries import Variance as variance  # noqa: N813
 from fpinq.client.remote import connect
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
+from fpinq.ledger.errors import (
+    BadWire,
+    Frozen,
+    LedgerCorrupt,
+    RegisteredDifferently,
+    RequestReused,
+    SameData,
+)
 from fpinq.model.errors import (
     BadData,
     BadEpsilon,
@@ -64,20 +72,26 @@ __all__ = [
     "BadPartition",
     "BadQuery",
     "BadTransformation",
+    "BadWire",
     "Budget",
     "BudgetExceeded",
     "Column",
     "DataChanged",
     "EngineError",
     "FpinqError",
+    "Frozen",
     "Groups",
     "KernelViolation",
+    "LedgerCorrupt",
     "LedgerError",
     "NotAllowed",
     "NotAuthenticated",
     "Parts",
     "ProgramError",
     "Query",
+    "RegisteredDifferently",
+    "RequestReused",
+    "SameData",
     "Table",
     "TooLarge",
     "TooManyRequests",

@@ -1,4 +1,4 @@
-"""fpinq demo | check | serve | query | dataset | token"""
+"""fpinq demo | check | serve | query | dataset | token | ledger"""
 
 import sys
 from argparse import ArgumentParser
@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"fpinq {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
-    from fpinq.cli import check, datasets, demo, query, serve, tokens
+    from fpinq.cli import check, datasets, demo, ledger, query, serve, tokens
 
     demo_parser = commands.add_parser("demo", help="a tour of the kernel: the paper's figure and Listing 1")
     demo_parser.set_defaults(run=demo.run)
@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     token_parser = commands.add_parser("token", help="who may ask, audit or own")
     tokens.add_arguments(token_parser)
     token_parser.set_defaults(run=tokens.run)
+    ledger_parser = commands.add_parser("ledger", help="what was charged and released: show, verify, head")
+    ledger.add_arguments(ledger_parser)
+    ledger_parser.set_defaults(run=ledger.run)
 
     parsed = parser.parse_args(arguments)
     try:

@@ -13,7 +13,7 @@ it; its own hash is the SHA-256 of that line. So the hash of the last entry, the
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -23,6 +23,7 @@ from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.observations import Released
 from fpinq.ledger.wire import canonical, from_json, to_json
 from fpinq.model.actions import Action
+from fpinq.model.epsilon import budget as exact_budget
 from fpinq.model.plans import Shape
 
 FORMAT = 1
@@ -74,6 +75,24 @@ class Registered:
     block_of: str | None = None
 
     kind = "root"
+
+    @staticmethod
+    def of(
+        name: str,
+        shape: Shape,
+        budget: object,
+        *,
+        contents: Iterable[str] = (),
+        unit: str | None = None,
+        caps: Mapping[str, object] | None = None,
+        cap: object = None,
+        block_of: str | None = None,
+    ) -> "Registered":
+        """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
+        own = {who: exact_budget(limit) for who, limit in sorted(caps.items())} if caps else None
+        limit = None if cap is None else exact_budget(cap)
+        hashes = tuple(sorted(set(contents)))
+        return Registered(name, shape, exact_budget(budget), hashes, unit, own, limit, block_of)
 
     def cap_of(self, analyst: str | None) -> Fraction | None:
         """How much of the budget an analyst may spend; None if there is no limit of their own."""

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import islice
 from threading import RLock
+from typing import Any
 
 from fpinq.ledger.entries import (
     OWNER,
@@ -35,16 +36,16 @@ from fpinq.ledger.entries import (
     line,
     parsed,
 )
-from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RegisteredDifferently, RequestReused, SameData
+from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RequestReused
 from fpinq.ledger.observations import Released
 from fpinq.ledger.programs import Budgets, Session, check_owner, followed, opened
 from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import PAGE, Pages, Store
 from fpinq.ledger.wire import encode
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Query, Silent, TableVariable
-from fpinq.model.epsilon import budget as exact_budget
 from fpinq.model.epsilon import epsilon as exact_epsilon
-from fpinq.model.errors import DataChanged, KernelViolation, LedgerError, ProgramError, UnknownTable
+from fpinq.model.errors import KernelViolation, LedgerError, ProgramError, UnknownTable
+from fpinq.model.expressions import Schema
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import (
     BOTTOM,
@@ -182,50 +183,32 @@ class Ledger:
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
-    def register(
-        self,
-        name: str,
-        shape: Shape,
-        budget: object,
-        *,
-        contents: Iterable[str] = (),
-        unit: str | None = None,
-        caps: Mapping[str, object] | None = None,
-        cap: object = None,
-        block_of: str | None = None,
-    ) -> Registered:
+    def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A data set with a budget; one that is known goes on with what is left of it.
 
+        facts are those of `Registered.of`: contents, unit, caps, cap, block_of.
         DataChanged if the name stands for other data, SameData if the data has
         another name, RegisteredDifferently if budget, unit, columns or caps are
         not what was promised.
         """
         _check_name(name, "a data set")
-        root = Registered(
-            name,
-            shape,
-            exact_budget(budget),
-            tuple(sorted(set(contents))),
-            unit,
-            {who: exact_budget(own) for who, own in sorted(caps.items())} if caps else None,
-            exact_budget(cap) if cap is not None else None,
-            block_of,
-        )
+        root = Registered.of(name, shape, budget, **facts)
         with self._lock:
             with self._writing(durable=True) as pages:
-                if (known := self._budgets.roots.get(name)) is not None:
-                    check_same(known, root)
+                if (known := self._budgets.known(root)) is not None:
                     return known
-                for other in self._budgets.roots.values():
-                    if set(other.contents) & set(root.contents):
-                        raise SameData(name, other.name)
-                if block_of is not None and block_of not in self._budgets.roots:
-                    raise UnknownTable(block_of, self._budgets.roots)
                 head = self._append(pages, root)
                 pages.open_account(name, "", units(root.budget))
             with self._advancing(head, durable=True):
                 self._budgets.register(root, head.seq)
         return root
+
+    def check(self, name: str, budget: object, **facts: Any) -> None:
+        """Raise what register would, as far as that can be told without the data's columns."""
+        _check_name(name, "a data set")
+        root = Registered.of(name, Schema(()), budget, **facts)
+        with self._reading():
+            self._budgets.known(root, but_shape=True)
 
     def freeze(self, name: str) -> None:
         """From now on no query of this data set is answered."""
@@ -471,18 +454,3 @@ def _released(stored: Line) -> tuple[Released, ...]:
     recorded = body_of(stored)
     assert isinstance(recorded, Recorded)
     return recorded.released
-
-
-def check_same(known: Registered, root: Registered) -> None:
-    """A known data set again: DataChanged or RegisteredDifferently unless it is what was promised."""
-    if known.contents != root.contents:
-        raise DataChanged(root.name)
-    for what, recorded, given in (
-        ("budget", known.budget, root.budget),
-        ("unit", known.unit, root.unit),
-        ("columns", known.shape, root.shape),
-        ("caps", (known.caps or {}, known.cap), (root.caps or {}, root.cap)),
-    ):
-        if recorded != given:
-            shown = "see fpinq ledger show" if what in ("columns", "caps") else str(recorded)
-            raise RegisteredDifferently(root.name, what, shown)

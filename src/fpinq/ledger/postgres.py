@@ -53,7 +53,7 @@ class PostgreSQL:
         psycopg = _psycopg()
         try:
             if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(self._url, autocommit=True)
+                self._connection = psycopg.connect(self._url, autocommit=True, client_encoding="utf8")
             statements = _Statements(self._connection)
             statements.run(f"BEGIN {how}")
             try:

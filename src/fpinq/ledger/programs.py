@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from fpinq.ledger.entries import Registered, Took
-from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession
+from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession, RegisteredDifferently, SameData
 from fpinq.ledger.spending import amount, units
 from fpinq.model.actions import Action, AskBudget, Query, TableVariable
-from fpinq.model.errors import ProgramError
+from fpinq.model.errors import DataChanged, ProgramError, UnknownTable
 from fpinq.model.plans import Plan, RootTable, Term
 from fpinq.model.semantics import Configuration, Label, Measure, Table, Transition, step
 from fpinq.model.sources import Accounts, Root
@@ -66,6 +66,23 @@ class Budgets:
     since: dict[str, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
+
+    def known(self, root: Registered, *, but_shape: bool = False) -> Registered | None:
+        """What was promised for a data set that is to be registered; None if it is new.
+
+        DataChanged if the name stands for other data, SameData if the data has
+        another name, RegisteredDifferently if something else was promised.
+        """
+        known = self.roots.get(root.name)
+        if known is not None:
+            check_same(known, root, but_shape=but_shape)
+            return known
+        for other in self.roots.values():
+            if set(other.contents) & set(root.contents):
+                raise SameData(root.name, other.name)
+        if root.block_of is not None and root.block_of not in self.roots:
+            raise UnknownTable(root.block_of, self.roots)
+        return None
 
     def register(self, root: Registered, seq: int) -> None:
         """One more data set."""
@@ -143,6 +160,21 @@ class Budgets:
         budgets = {Root(name): self.roots[name].budget for name in seen}
         environment = {**c.environment, **tables}
         return Session(session.analyst, Configuration(environment, replace(c.accounts, budgets=budgets)))
+
+
+def check_same(known: Registered, root: Registered, *, but_shape: bool = False) -> None:
+    """A known data set again: DataChanged or RegisteredDifferently unless it is what was promised."""
+    if known.contents != root.contents:
+        raise DataChanged(root.name)
+    for what, recorded, given in (
+        ("budget", known.budget, root.budget),
+        ("unit", known.unit, root.unit),
+        ("columns", known.shape, known.shape if but_shape else root.shape),
+        ("caps", (known.caps or {}, known.cap), (root.caps or {}, root.cap)),
+    ):
+        if recorded != given:
+            shown = "see fpinq ledger show" if what in ("columns", "caps") else str(recorded)
+            raise RegisteredDifferently(root.name, what, shown)
 
 
 def opened(analyst: str | None) -> Session:

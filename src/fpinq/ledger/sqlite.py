@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.store import SCHEMA
 from fpinq.model.errors import LedgerError
 
@@ -112,6 +113,8 @@ def _as_ledger_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise LedgerCorrupt(-1, f"the file {path} is damaged: {error}") from None
         raise LedgerError(
             f"the ledger {path} cannot be written or read ({error}): nothing was answered"
         ) from None

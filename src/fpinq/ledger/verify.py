@@ -156,16 +156,21 @@ def verify(
     so that no older copy was put back.
     """
     replayed, expected = Replay(), expect_head is None
-    with store.reading() as statements:
-        pages = Pages(statements)
-        head = pages.head()
-        for stored in pages.after(START.seq):
-            replayed.take(stored)
-            expected = expected or stored.hash == expect_head
-            if stored.seq % 1000 == 0:
-                progress(stored.seq, head.seq + 1)
-        progress(head.seq + 1, head.seq + 1)
-        accounts = pages.accounts()
+    try:
+        with store.reading() as statements:
+            pages = Pages(statements)
+            head = pages.head()
+            accounts = pages.accounts()
+            for stored in pages.after(START.seq):
+                replayed.take(stored)
+                expected = expected or stored.hash == expect_head
+                if stored.seq % 1000 == 0:
+                    progress(stored.seq, head.seq + 1)
+    except LedgerCorrupt as error:
+        if error.seq < 0:  # the database itself does not know where
+            raise LedgerCorrupt(replayed.head.seq + 1, error.what) from None
+        raise
+    progress(head.seq + 1, head.seq + 1)
     if replayed.head != head:
         raise LedgerCorrupt(replayed.head.seq + 1, "is missing: the head says that it was written")
     if not expected:

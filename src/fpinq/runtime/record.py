@@ -4,16 +4,16 @@ A ledger makes the budget survive the process. Without one the same rules run on
 the same budgets, in memory.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import count
 from threading import RLock
-from typing import Protocol
+from typing import Any, Protocol
 
 from fpinq.ledger import Acted, Registered, Released
-from fpinq.ledger.ledger import Check, check_same
+from fpinq.ledger.ledger import Check
 from fpinq.ledger.programs import Budgets, Session, check_owner, opened
-from fpinq.model import epsilon as exact
 from fpinq.model.actions import Action, TableVariable
+from fpinq.model.expressions import Schema
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import Configuration
 
@@ -34,19 +34,11 @@ class Record(Protocol):
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
         """Keep what is to be released, before it is; what was kept first is what may be released."""
 
-    def register(
-        self,
-        name: str,
-        shape: Shape,
-        budget: object,
-        *,
-        contents: Iterable[str] = (),
-        unit: str | None = None,
-        caps: Mapping[str, object] | None = None,
-        cap: object = None,
-        block_of: str | None = None,
-    ) -> Registered:
+    def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A data set with a budget of its own; one that is known goes on with what is left."""
+
+    def check(self, name: str, budget: object, **facts: Any) -> None:
+        """Raise what register would, as far as that can be told without the data's columns."""
 
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session."""
@@ -85,28 +77,18 @@ class InMemory:
         """Nothing is kept."""
         return released
 
-    def register(
-        self,
-        name: str,
-        shape: Shape,
-        budget: object,
-        *,
-        contents: Iterable[str] = (),
-        unit: str | None = None,
-        caps: Mapping[str, object] | None = None,
-        cap: object = None,
-        block_of: str | None = None,
-    ) -> Registered:
+    def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A data set with a budget of its own."""
-        own = {who: exact.budget(amount) for who, amount in (caps or {}).items()}
-        limit = None if cap is None else exact.budget(cap)
-        root = Registered(name, shape, exact.budget(budget), tuple(contents), unit, own, limit, block_of)
+        root = Registered.of(name, shape, budget, **facts)
         with self._lock:
-            if (known := self._budgets.roots.get(name)) is not None:
-                check_same(known, root)
+            if (known := self._budgets.known(root)) is not None:
                 return known
             self._budgets.register(root, next(self._numbers))
         return root
+
+    def check(self, name: str, budget: object, **facts: Any) -> None:
+        """Raise what register would."""
+        self._budgets.known(Registered.of(name, Schema(()), budget, **facts), but_shape=True)
 
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
