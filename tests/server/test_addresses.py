@@ -60,6 +60,7 @@ def test_the_catalog_says_what_is_public(live: Live) -> None:
     assert found == {
         "name": "people",
         "unit": None,
+        "block_of": None,
         "budget": "1",
         "remaining": "1",
         "frozen": False,

@@ -247,3 +247,16 @@ def test_a_long_query_shows_how_long_it_takes(
     with waiting(False):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_a_data_set_grows_by_blocks_and_a_query_of_all_charges_each(tmp_path: Path) -> None:
+    later = TableConfig([{"age": 99, "gender": 1, "name": "late"}])
+    data_sets = {**people(1), "later": DataSet("later", Fraction(2), {"later": later}, block_of="people")}
+    with serve(tmp_path, data_sets) as live:
+        catalog = live.connect()
+        everybody = catalog["people"]
+        assert everybody.price(1) == {"people": 1, "later": 1}
+        everybody.noisy_count(Fraction(1, 2))
+        assert (live.left("people"), live.left("later")) == (Fraction(1, 2), Fraction(3, 2))
+        catalog["later"].noisy_count(1)
+        assert (live.left("people"), live.left("later")) == (Fraction(1, 2), Fraction(1, 2))

@@ -79,11 +79,18 @@ class Catalog(Mapping[str, Any]):
                 f"no data set {name!r}{suggest(str(name), self._data_sets)}; "
                 f"there are: {', '.join(self._data_sets) or 'none'}"
             )
-        found = self._data_sets[name]
-        if found["unit"] is None:
-            return self._of_rows(name, found["tables"][0])
-        tables = {table["name"]: self._of_persons(found, table) for table in found["tables"]}
+        tables = self._tables(self._data_sets[name])
+        for block in self._data_sets.values():
+            if block["block_of"] == name:
+                grown = dict(zip(tables, self._tables(block).values(), strict=True))
+                tables = {table: old.concat(grown[table]) for table, old in tables.items()}
         return tables[name] if list(tables) == [name] else tables
+
+    def _tables(self, found: Mapping[str, Any]) -> dict[str, Table]:
+        """The tables of one root, without the blocks that it grew by."""
+        if found["unit"] is None:
+            return {found["name"]: self._of_rows(found["name"], found["tables"][0])}
+        return {table["name"]: self._of_persons(found, table) for table in found["tables"]}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data_sets)

@@ -43,6 +43,7 @@ class DataSet:
     unit: str | None = None
     engine: str = "duckdb"
     caps: Mapping[str, Fraction] = field(default_factory=dict)  # an analyst's name, or * for everybody else
+    block_of: str | None = None  # the data set that grew by this one
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,18 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
     where = f"datasets.{name}"
     _check_keys(
         given,
-        {"path", "engine", "budget", "unit", "rows_per_unit", "schema", "columns", "tables", "caps"},
+        {
+            "path",
+            "engine",
+            "budget",
+            "unit",
+            "rows_per_unit",
+            "schema",
+            "columns",
+            "tables",
+            "caps",
+            "block_of",
+        },
         where,
     )
     if not NAME.fullmatch(name):
@@ -136,6 +148,7 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         unit=None if unit is None else _text(unit, f"{where}.unit"),
         engine=engine,
         caps={analyst: exact.budget(cap) for analyst, cap in caps.items()},
+        block_of=None if "block_of" not in given else _text(given["block_of"], f"{where}.block_of"),
     )
 
 

@@ -12,6 +12,7 @@ from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.model.errors import KernelViolation, ProgramError
 from fpinq.model.expressions import Schema, Type, checked_value
 from fpinq.model.plans import Persons, Shape
+from fpinq.runtime.contents import contents_of
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
@@ -46,19 +47,26 @@ class House:
             self.add(data_set)
 
     def add(self, data_set: DataSet) -> None:
-        """Hold one more data set."""
+        """Hold one more data set: the same data goes on with what is left of its budget."""
+        name = data_set.name
+        if data_set.block_of is not None and data_set.block_of not in self.data_sets:
+            raise UnknownDataSet(f"{name!r} is a block of {data_set.block_of!r}, which must come before it")
+        sources = [(table.source, table.schema) for table in data_set.tables.values()]
+        contents = contents_of(sources, name)
+        facts: dict[str, Any] = {
+            "contents": contents.hashes,
+            "unit": data_set.unit,
+            "caps": {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
+            "cap": data_set.caps.get(EVERYBODY),
+            "block_of": data_set.block_of,
+        }
+        self.ledger.check(name, data_set.budget, **facts)
         shape = self._load(data_set)
         check_metadata(data_set, shape)
-        self.system.protect(
-            data_set.name,
-            shape,
-            data_set.budget,
-            unit=data_set.unit,
-            caps={analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
-            cap=data_set.caps.get(EVERYBODY),
-        )
-        self._shapes[data_set.name] = shape
-        self.data_sets[data_set.name] = data_set
+        contents.check_unchanged(name)
+        self.system.protect(name, shape, data_set.budget, **facts)
+        self._shapes[name] = shape
+        self.data_sets[name] = data_set
 
     def _load(self, data_set: DataSet) -> Shape:
         """Give a data set to its engine; its public shape."""
@@ -124,6 +132,7 @@ class House:
         return {
             "name": name,
             "unit": data_set.unit,
+            "block_of": data_set.block_of,
             "budget": str(data_set.budget),
             "remaining": str(state.remaining),
             "frozen": state.frozen,
