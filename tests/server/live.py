@@ -5,7 +5,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from http.client import HTTPConnection
@@ -52,7 +52,8 @@ class Live:
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
         try:
-            connection.request(method, path, body, sent)
+            with suppress(OSError):  # a body that is refused before its end
+                connection.request(method, path, body, sent)
             response = connection.getresponse()
             return Reply(response.status, dict(response.getheaders()), response.read())
         finally:

@@ -48,11 +48,11 @@ def run(arguments: Namespace) -> int:
 
 
 def _add(arguments: Namespace) -> int:
-    from fpinq.server.config import parse
+    from fpinq.server.config import load, parse
 
     file = Path(arguments.config)
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    if arguments.name in tomllib.loads(before).get("datasets", {}):
+    if before and arguments.name in load(file).data_sets:
         raise ProgramError(f"there is a data set {arguments.name!r} already")
     after = before + ("\n" if before else "") + _written(arguments)
     parse(tomllib.loads(after), file.parent)  # refuses what the server would
@@ -70,7 +70,7 @@ def _written(arguments: Namespace) -> str:
         "unit": arguments.unit,
         "rows_per_unit": arguments.rows_per_unit,
     }
-    lines = [f"[datasets.{arguments.name}]"]
+    lines = [f"[datasets.{_toml(arguments.name)}]"]
     lines += [f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None]
     columns: dict[str, dict[str, Any]] = {}
     for column, bounds in map(_pair, arguments.bounds):

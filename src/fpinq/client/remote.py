@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -280,7 +280,9 @@ class Http:
     def _once(self, method: str, path: str, data: bytes | None, seconds: float) -> Any:
         connection = self._connection(seconds)
         try:
-            connection.request(method, self._prefix + path, data, self._headers)
+            # A server that refuses a body before its end has replied already.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.request(method, self._prefix + path, data, self._headers)
             response = connection.getresponse()
             raw = response.read(MAX_REPLY_BYTES)
         except BaseException:
