@@ -14,12 +14,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
@@ -37,6 +36,9 @@ from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
 from fpinq.model.sources import Part, Root, Source
 from fpinq.runtime import Observation
 from fpinq.runtime.refusals import NotAuthenticated, TooManyRequests, Unavailable, UnknownDataSet, error_of
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 # One attempt to read a reply. A query that takes longer is asked for again under its id.
 ATTEMPT_SECONDS = 60.0
@@ -249,12 +251,16 @@ class Http:
         self._prefix = parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._timeout_seconds, self._retries = timeout_seconds, retries
-        self._idle: list[HTTPConnection] = []
+        self._idle: "list[HTTPConnection]" = []
         self._process = os.getpid()
         finalize(self, _close, self._idle)
 
     def send(self, method: str, path: str, body: object = None) -> Any:
         """The reply to a request; the typed error that it stands for, if it does."""
+        from http.client import (
+            HTTPException,
+        )  # here, for it is a good part of what importing fpinq would take
+
         data = None if body is None else wire.canonical(body).encode()
         give_up_at = time.monotonic() + self._timeout_seconds
         failures = 0
@@ -280,9 +286,12 @@ class Http:
     def _once(self, method: str, path: str, data: bytes | None, seconds: float) -> Any:
         connection = self._connection(seconds)
         try:
-            # A server that refuses a body before its end has replied already.
-            with suppress(BrokenPipeError, ConnectionResetError):
+            try:
                 connection.request(method, self._prefix + path, data, self._headers)
+            except (BrokenPipeError, ConnectionResetError):
+                if connection.sock is None:
+                    raise
+                # A server that refuses a body before its end has replied already.
             response = connection.getresponse()
             raw = response.read(MAX_REPLY_BYTES)
         except BaseException:
@@ -298,12 +307,14 @@ class Http:
         except (ValueError, KeyError, TypeError):
             raise self._unavailable(f"not fpinq's reply, status {response.status}") from None
 
-    def _connection(self, seconds: float) -> HTTPConnection:
+    def _connection(self, seconds: float) -> "HTTPConnection":
         if self._process != os.getpid():  # a fork must not share connections
             self._idle, self._process = [], os.getpid()
         try:
             connection = self._idle.pop()
         except IndexError:
+            from http.client import HTTPConnection, HTTPSConnection
+
             kind = HTTPSConnection if self._secure else HTTPConnection
             connection = kind(self._host, self._port)
         connection.timeout = seconds
@@ -318,7 +329,7 @@ class Http:
         )
 
 
-def _close(connections: list[HTTPConnection]) -> None:
+def _close(connections: "list[HTTPConnection]") -> None:
     for connection in connections:
         connection.close()
 
