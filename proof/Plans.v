@@ -1,6 +1,6 @@
 (** * The registry of transformations
 
-    [model/plans.py] in Coq: the transformations under their Python names, the
+    [model/transformations.py] in Coq: the transformations under their Python names, the
     stability each declares, and the proof that every declaration is sound.  A
     constant [None] stands for infinity: no number of changed records bounds
     the change of the output, and the argument must be public. *)

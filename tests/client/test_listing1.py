@@ -61,3 +61,21 @@ def test_a_csv_file_is_a_table(tmp_path: Path) -> None:
     data = fp.protect(tmp_path / "people.csv", budget=10_000)
     assert dict(data.schema) == {"age": "int64", "name": "string"}
     assert data.noisy_sum(1000, lambda x: x.age, bounds=(0, 10)).value == 3
+
+
+def test_frames_of_every_kind_are_tables() -> None:
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {"age": [1, 2, None], "name": ["a", None, "c"], "height": [1.5, 2.5, 3.5]}
+    frames = [
+        pandas.DataFrame({**columns, "age": pandas.array(columns["age"], dtype="Int64")}),
+        polars.DataFrame(columns),
+        pyarrow.table(columns),
+        [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+    ]
+    for frame in frames:
+        data = fp.protect(frame, budget=10**9)
+        assert dict(data.schema) == {"age": "int64", "name": "string", "height": "float64"}
+        assert data.noisy_sum(10**6, lambda x: x.age, bounds=(0, 9)).value == 3
+        assert data.where(lambda x: x.name.is_null()).noisy_count(10**6).value == 1

@@ -98,8 +98,9 @@ def test_schema_is_a_mapping_to_type_names(people: fp.Table) -> None:
 def test_parts_are_a_mapping(people: fp.Table) -> None:
     parts = people.partition(_.city, keys=["Ulm", "Bonn"])
     assert (len(parts), "Ulm" in parts, [] in parts) == (2, True, False)
-    with pytest.raises(fp.BadPartition):
+    with pytest.raises(fp.BadPartition, match="no part has this key; the keys are 'Ulm', 'Bonn'"):
         parts["Rom"]
+    assert parts.get("Rom") is None
     assert "2 parts by city" in repr(parts)
 
 

@@ -1,10 +1,17 @@
 """A person as the unit: factors are rows per person as long as operations stay inside one."""
 
+import random
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import fpinq as fp
 from client.small_data import PEOPLE, PLENTY, SURE, VISITS
 from fpinq import _
+from fpinq.engines.reference import Database, Relation, compute, distance
+from fpinq.model.expressions import Type
+from fpinq.runtime import ReferenceEngine
 
 
 @pytest.fixture
@@ -112,3 +119,95 @@ def test_parts_of_a_unit_table_cost_their_maximum(tables: dict[str, fp.Table]) -
 def test_a_unit_needs_its_column_and_its_bounds(engine: str, wrong: dict[str, object]) -> None:
     with pytest.raises(fp.ProgramError):
         fp.protect({"people": PEOPLE, "visits": VISITS}, budget=1, engine=engine, **wrong)  # type: ignore[arg-type]
+
+
+# ── inside a person is the same, and costs what it says ──────────────────────────────
+
+PROGRAMS: dict[str, Callable[[fp.Table, fp.Table], fp.Table]] = {
+    "where": lambda p, v: v.where(_.cost > 6),
+    "select": lambda p, v: v.select(lambda x: {"id": x.id, "c": x.cost * 2}),
+    "select_many": lambda p, v: v.select_many(lambda x: [x.cost, x.day], at_most=2),
+    "concat": lambda p, v: v.concat(v.where(_.day > 1)),
+    "distinct": lambda p, v: v.select(lambda x: {"id": x.id, "day": x.day}).distinct(),
+    "distinct across": lambda p, v: v.select(lambda x: {"day": x.day}).distinct(),
+    "limit": lambda p, v: v.limit_per_key(1, lambda x: {"id": x.id, "day": x.day}),
+    "limit per person": lambda p, v: v.limit_per_key(2, _.id),
+    "unique": lambda p, v: v.unique_by(lambda x: {"id": x.id, "day": x.day}),
+    "unique per person": lambda p, v: v.unique_by(_.id),
+    "group": lambda p, v: v.group_by(_.id).select(
+        lambda g: {"id": g.key, "n": g.count(), "c": g.sum(_.cost)}
+    ),
+    "group and day": lambda p, v: v.group_by(["id", "day"]).select(lambda g: {"n": g.count()}),
+    "group across": lambda p, v: v.group_by(_.day).select(lambda g: {"d": g.key, "n": g.count()}),
+    "groups of groups": lambda p, v: (
+        v.group_by(["id", "day"])
+        .select(lambda g: {"id": g.key.id, "n": g.count()})
+        .group_by(_.id)
+        .select(lambda g: {"id": g.key, "most": g.max(_.n)})
+    ),
+    "join": lambda p, v: p.join(v, on="id", left=fp.first(9), right=fp.first(9)),
+    "join, few": lambda p, v: p.join(v, on="id", left=fp.unique(), right=fp.first(2)),
+    "join with itself": lambda p, v: v.join(v, on="id", left=fp.first(2), right=fp.first(2)),
+    "join on two": lambda p, v: p.with_columns(day=_.age // 10).join(
+        v, on=["id", "day"], left=fp.first(9), right=fp.first(9)
+    ),
+    "join, then group": lambda p, v: (
+        p.join(v, on="id", left=fp.first(9), right=fp.first(9))
+        .group_by(_.id_right)
+        .select(lambda g: {"id": g.key, "n": g.count()})
+    ),
+    "group join": lambda p, v: p.group_join(v, on="id").select(lambda g: {"id": g.key, "n": g.right.count()}),
+    "take": lambda p, v: v.take(3),
+    "union": lambda p, v: v.where(_.day > 1).union(v.where(_.cost > 6)),
+}
+
+
+def rows_of(table: fp.Table, database: Database) -> Relation:
+    system = table._system
+    assert system is not None
+    return compute(system.describe(table._variable).plan, database)
+
+
+SCHEMAS = {
+    "people": {"id": Type.INT64, "age": Type.INT64, "gender": Type.INT64},
+    "visits": {"id": Type.INT64, "cost": Type.INT64, "day": Type.INT64},
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_inside_a_person_gives_the_same_records_and_one_person_changes_no_more_than_the_factor(
+    name: str,
+) -> None:
+    draw = random.Random(name)
+    for round_ in range(25):
+        ids = range(draw.randint(1, 4))
+        people = [{"id": i, "age": draw.randint(0, 40), "gender": i % 2} for i in ids]
+        visits = [
+            {"id": draw.choice(ids), "cost": draw.randint(1, 9), "day": draw.randint(1, 3)} for _i in range(9)
+        ]
+        bounds = {"people": 1, "visits": 9 if round_ % 2 else 3}
+        options: dict[str, Any] = {"budget": 1, "engine": "reference"}
+        schemas = {t: {c: type_.value for c, type_ in columns.items()} for t, columns in SCHEMAS.items()}
+        town = fp.protect(
+            {"people": people, "visits": visits}, unit="id", rows_per_unit=bounds, schema=schemas, **options
+        )
+        plain_people = fp.protect(people, name="people", **options)
+        plain_visits = fp.protect(visits, name="visits", **options)
+        inside = PROGRAMS[name](town["people"], town["visits"])
+        plain = PROGRAMS[name](plain_people, plain_visits)
+        (root,), (p,), (v,) = town["people"]._roots, plain_people._roots, plain_visits._roots
+        engine = ReferenceEngine()
+        engine.add_persons(root, {"people": people, "visits": visits}, "id", SCHEMAS)
+        engine.add_root(p, people)
+        engine.add_root(v, visits)
+        found = rows_of(inside, engine._database)
+        if bounds["visits"] == 9:
+            assert distance(found, rows_of(plain, engine._database)) == 0
+        gone = draw.choice(ids)
+        fewer = ReferenceEngine()
+        kept = {
+            "people": [row for row in people if row["id"] != gone],
+            "visits": [row for row in visits if row["id"] != gone],
+        }
+        fewer.add_persons(root, kept, "id", SCHEMAS)
+        assert distance(found, rows_of(inside, fewer._database)) <= inside.scaling_factor

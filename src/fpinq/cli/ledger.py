@@ -1,7 +1,9 @@
 """fpinq ledger show | verify | head: the trace, whether it is whole, and where it ends."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 
 from fpinq.cli.progress import Progress
 from fpinq.model.errors import LedgerError, ProgramError
@@ -20,6 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         if name == "verify":
             command.add_argument(
                 "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
+            )
+            command.add_argument(
+                "--jobs", type=int, default=os.cpu_count() or 1, help="how many processes to use"
             )
         if name == "show":
             command.add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
@@ -43,7 +48,7 @@ def _head(arguments: Namespace) -> int:
     from fpinq.ledger import open_store
     from fpinq.ledger.store import Pages
 
-    with open_store(arguments.ledger, create=False).reading() as statements:
+    with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
         head = Pages(statements).head()
     print(f"{head.seq} {head.hash}")
     return 0
@@ -55,7 +60,7 @@ def _verify(arguments: Namespace) -> int:
     from fpinq.model.epsilon import decimal_down
 
     expected = arguments.expect_head.split()[-1].lower() if arguments.expect_head else None
-    with Progress("verifying", 100) as progress:
+    with closing(open_store(arguments.ledger, create=False)) as store, Progress("verifying", 100) as progress:
         shown = 0
 
         def show(done: int, total: int) -> None:
@@ -64,7 +69,7 @@ def _verify(arguments: Namespace) -> int:
                 shown += 1
                 progress.advance(f"{done:,} of {total:,} entries")
 
-        report = verify(open_store(arguments.ledger, create=False), expected, show)
+        report = verify(store, expected, show, arguments.jobs)
     print(
         f"✓ {report.entries:,} entries of {report.sessions:,} sessions follow from each other and the kernel"
     )
@@ -82,7 +87,7 @@ def _show(arguments: Namespace) -> int:
     from fpinq.ledger.notation import show_body
     from fpinq.ledger.store import Pages
 
-    with open_store(arguments.ledger, create=False).reading() as statements:
+    with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
         for stored in Pages(statements).after(max(arguments.after, START.seq)):
             at = str(parsed(stored).get("at", ""))[:19]
             print(f"{stored.seq:>6}  {at}  {stored.hash[:12]}  {show_body(body_of(stored))}")

@@ -4,7 +4,7 @@ An integer expression is measured in steps of 1. A float is measured in steps
 of a power of two, chosen so that the bounds are between 2^29 and 2^30 steps
 apart: rounding to the grid moves a value by at most 2^-30 of the width, far
 below the noise of any ε one would use, and squares of it still add up exactly.
-Quantiles choose among all grid points, so theirs are 2^15 to 2^16 steps apart.
+Quantiles choose among all grid points, so theirs are 2^19 to 2^20 steps apart.
 Where the bounds lie far from zero the steps are wider, so that a grid point
 stays below 2^52 in magnitude. Bounds are rounded outward to the grid.
 """
@@ -23,7 +23,7 @@ from fpinq.model.expressions import INT64_MAX, INT64_MIN, Value
 from fpinq.model.queries import MAX_SQUARED_WIDTH
 
 WIDTH_BITS = 30
-RANK_WIDTH_BITS = 16
+RANK_WIDTH_BITS = 20
 MAGNITUDE_BITS = 52
 # Steps outside this range could not be divided by in doubles.
 SMALLEST_STEP_BITS, LARGEST_STEP_BITS = -900, 971

@@ -1,6 +1,7 @@
 """Parts: the keys a table is partitioned by, and the mapping that `partition` gives."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fpinq.client.queries import Subject
@@ -12,6 +13,15 @@ from fpinq.model.transformations import Partitioning, check_partitioning
 
 if TYPE_CHECKING:
     from fpinq.client.table import Table
+
+
+MAX_KEYS = 1_000_000
+
+
+class UnknownPart(BadPartition, KeyError):
+    """A key that no part has."""
+
+    __str__ = Exception.__str__  # a KeyError would show its message in quotes
 
 
 class Parts(Mapping[Any, "Table"]):
@@ -26,7 +36,7 @@ class Parts(Mapping[Any, "Table"]):
             return self._tables[key]
         except (KeyError, TypeError):
             known = ", ".join(repr(k) for k in list(self._tables)[:20])
-            raise BadPartition(f"no part has this key; the keys are {known}") from None
+            raise UnknownPart(f"no part has this key; the keys are {known}") from None
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -53,7 +63,9 @@ def partitioning(subject: Subject, by: Any, keys: Iterable[Any] | None) -> tuple
         raise BadPartition("partition needs keys=[…]: which parts there are must not depend on the data")
     if isinstance(keys, str | Symbolic) or not isinstance(keys, Iterable):
         raise BadPartition("keys must be a list, such as keys=[0, 1]")
-    labels = [plain(key) for key in keys]
+    labels = [plain(key) for key in islice(keys, MAX_KEYS + 1)]
+    if len(labels) > MAX_KEYS:
+        raise BadPartition(f"at most {MAX_KEYS} parts in one partition")
     found = Partitioning(cell._tree, tuple(_typed(label, cell) for label in labels))
     check_partitioning(found, subject.schema)
     return found, labels

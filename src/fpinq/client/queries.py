@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
@@ -348,7 +348,7 @@ def checked_candidates(candidates: object) -> list[Any]:
     """Candidates as a list, all different."""
     if isinstance(candidates, str | Symbolic) or not isinstance(candidates, Iterable):
         raise BadQuery("candidates must be a list")
-    listed = [plain(candidate) for candidate in candidates]
+    listed = [plain(candidate) for candidate in islice(candidates, MAX_CANDIDATES + 1)]
     if not listed:
         raise BadQuery("there are no candidates to choose from: give at least one")
     if len(listed) > MAX_CANDIDATES:

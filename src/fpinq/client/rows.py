@@ -14,7 +14,7 @@ from typing import NoReturn
 from fpinq.client.spelling import spell
 from fpinq.model.errors import BadExpression, ProgramError, suggest
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
-from fpinq.model.operators import type_of
+from fpinq.model.operators import OPERATORS, type_of
 
 BOOL, INT64, FLOAT64, STRING = Type.BOOL, Type.INT64, Type.FLOAT64, Type.STRING
 DATE, TIMESTAMP = Type.DATE, Type.TIMESTAMP
@@ -196,7 +196,11 @@ class Cell(Symbolic):
     def cast(self, type_: "str | Type") -> "Cell":
         """x as bool, int64, float64, string, date or timestamp; null where it is none."""
         wanted = column_type(type_)
-        return self if wanted is self._type else apply(f"to_{wanted.value}", self)
+        if wanted is self._type:
+            return self
+        if f"to_{wanted.value}" not in OPERATORS:
+            raise BadExpression(f"nothing can be cast to {wanted.value}: compare it with something")
+        return apply(f"to_{wanted.value}", self)
 
     # ── comparison and logic ─────────────────────────────────────────────────────────
 

@@ -4,6 +4,7 @@ Roots of one system can be concatenated, joined and asked about together, so
 `protect` puts all roots with the same engine into the same system.
 """
 
+import atexit
 from collections.abc import Mapping
 from itertools import count
 from os import PathLike, fspath, getpid
@@ -12,7 +13,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from fpinq.engines.interface import Engine
-from fpinq.ledger import open_ledger
+from fpinq.ledger import Ledger, open_ledger
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Schema, Type
@@ -61,9 +62,14 @@ def system_for(engine: object, ledger: object = None) -> ProtectedSystem:
     key = engine if ledger is None else (engine, _place(ledger), getpid())
     with _lock:
         if key not in _systems:
-            record = None if ledger is None else open_ledger(ledger)  # type: ignore[arg-type]
-            _systems[key] = ProtectedSystem(_engine(engine), record=record)
+            _systems[key] = ProtectedSystem(_engine(engine), record=None if ledger is None else _open(ledger))
         return _systems[key]
+
+
+def _open(ledger: Any) -> Ledger:
+    opened = open_ledger(ledger)
+    atexit.register(opened.close)
+    return opened
 
 
 def _place(ledger: object) -> str:

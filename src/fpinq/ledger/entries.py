@@ -147,8 +147,7 @@ Body = Began | Registered | Took | Recorded | Froze | Unfroze
 _KINDS: dict[str, type] = {body.kind: body for body in (Began, Registered, Took, Recorded, Froze, Unfroze)}
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """An entry as it is stored. The columns beside the text repeat what the text says, to be found by."""
 
     seq: int

@@ -147,11 +147,11 @@ class Ledger:
                 check(transition.label)
                 took = Took(session, analyst, request_id, action, transition.rule, decision.charged)
                 head = self._append(pages, took)
-                for root, who in self._budgets.accounts_of(decision):
+                for root, who in self._budgets.accounts_of(analyst, decision.units):
                     self._charge(pages, root, who, decision.units[root])
             # Committed. If it was not, nothing here has changed, and the next one reads what is there.
             with self._advancing(head, durable=durable):
-                self._budgets.take(decision)
+                self._budgets.add(analyst, decision.units)
                 self._keep(session, decision.session)
         return Acted(transition.label, transition.rule, decision.charged, head.seq)
 
@@ -266,7 +266,8 @@ class Ledger:
     def close(self) -> None:
         """Give the database back."""
         with self._lock:
-            self._store.close()
+            if os.getpid() == self._process:  # a forked child's copy is not its own to close
+                self._store.close()
 
     # ── one step ─────────────────────────────────────────────────────────────────────
 

@@ -22,7 +22,7 @@ class PostgreSQL:
     """A store in a database, through one connection; a lost one is opened again for the next transaction."""
 
     def __init__(self, url: str, *, create: bool = True) -> None:
-        self._url = url
+        self.address = url
         self._connection: Any = None
         with self._transaction("") as statements:
             statements.run(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -53,7 +53,7 @@ class PostgreSQL:
         psycopg = _psycopg()
         try:
             if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(self._url, autocommit=True, client_encoding="utf8")
+                self._connection = psycopg.connect(self.address, autocommit=True, client_encoding="utf8")
             statements = _Statements(self._connection)
             statements.run(f"BEGIN {how}")
             try:

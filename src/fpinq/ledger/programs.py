@@ -13,10 +13,11 @@ the others leave it; an analyst's cap is a second such bound.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from fpinq.ledger.entries import Registered, Took
 from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession, RegisteredDifferently, SameData
-from fpinq.ledger.spending import amount, units
+from fpinq.ledger.spending import less, units
 from fpinq.model.actions import Action, AskBudget, Query, TableVariable
 from fpinq.model.errors import DataChanged, ProgramError, UnknownTable
 from fpinq.model.plans import Plan, RootTable, Term
@@ -24,14 +25,16 @@ from fpinq.model.semantics import Configuration, Label, Measure, Table, Transiti
 from fpinq.model.sources import Accounts, Root
 
 ZERO = Fraction(0)
+# The rules of the others do not depend on what is left.
+LOOK_AT_BUDGETS = (Query, AskBudget)
 
 
-@dataclass(frozen=True)
-class Session:
-    """One client program: who it belongs to, and its configuration. Its budgets are the roots' own."""
+class Session(NamedTuple):
+    """One client program: who it belongs to, its configuration, and the units it has taken of each root."""
 
     analyst: str | None
     configuration: Configuration
+    taken: Mapping[str, int]
 
     def spent(self, root: str) -> Fraction:
         """What this session was charged at a root, exactly."""
@@ -41,11 +44,27 @@ class Session:
         """The session, with these variables forgotten."""
         gone, c = set(variables), self.configuration
         kept = {variable: table for variable, table in c.environment.items() if variable not in gone}
-        return Session(self.analyst, replace(c, environment=kept))
+        return self._replace(configuration=replace(c, environment=kept))
+
+    def after(self, transition: Transition) -> tuple["Session", dict[str, Fraction], dict[str, int]]:
+        """The session after a step, and what that charged at each root: exactly, and in units."""
+        after = Session(self.analyst, transition.configuration, self.taken)
+        if transition.rule != "Query":
+            return after, {}, {}
+        charged: dict[str, Fraction] = {}
+        more: dict[str, int] = {}
+        for root in transition.configuration.accounts.budgets:
+            was, now = self.spent(root.name), after.spent(root.name)
+            if was is not now and was != now:
+                charged[root.name] = now - was
+                more[root.name] = units(now) - self.taken.get(root.name, 0)
+        if more:
+            taken = {**self.taken, **{name: self.taken.get(name, 0) + n for name, n in more.items()}}
+            after = Session(self.analyst, transition.configuration, taken)
+        return after, charged, more
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What a step of a session would do."""
 
     session: Session
@@ -94,60 +113,53 @@ class Budgets:
         """The budgets that a session steps with: what the others leave it."""
         left: dict[Root, Fraction] = {}
         for name, root in self.roots.items():
-            own = units(session.spent(name))
-            others = self.spent[name, ""] - own
-            limit = root.budget - amount(others) if others else root.budget
+            own = session.taken.get(name, 0)
+            limit = less(root.budget, self.spent[name, ""] - own)
             cap = root.cap_of(session.analyst)
             if cap is not None:
-                elsewhere = self.spent.get((name, session.analyst or ""), 0) - own
-                limit = min(limit, cap - amount(elsewhere) if elsewhere else cap)
+                limit = min(limit, less(cap, self.spent.get((name, session.analyst or ""), 0) - own))
             left[Root(name)] = limit
         return left
 
     def decide(self, session: Session, action: Action) -> Decision:
         """The one step that a session's action takes now; raises ProgramError, and nothing happens."""
         session = self.seeing(session)
-        # Only these two rules look at the budgets.
-        bounded = isinstance(action, Query | AskBudget)
+        bounded = isinstance(action, LOOK_AT_BUDGETS)
         transition = step(self.configuration(session) if bounded else session.configuration, action)
         self.check_thawed(transition.label)
-        if transition.rule != "Query":
-            return Decision(Session(session.analyst, transition.configuration), transition, {}, {})
-        after = Session(session.analyst, transition.configuration)
-        charged: dict[str, Fraction] = {}
-        taken: dict[str, int] = {}
-        for name in self.roots:
-            was, now = session.spent(name), after.spent(name)
-            if was != now:
-                charged[name] = now - was
-                taken[name] = units(now) - units(was)
-        return Decision(after, transition, charged, taken)
+        after, charged, more = session.after(transition)
+        return Decision(after, transition, charged, more)
 
     def configuration(self, session: Session) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
         session = self.seeing(session)
-        c = session.configuration
-        return replace(c, accounts=replace(c.accounts, budgets=self.left_to(session)))
+        return with_budgets(session.configuration, self.left_to(session))
 
     def check_thawed(self, label: Label) -> None:
         """Frozen if a measurement reads a data set that its owner froze."""
         if self.frozen and isinstance(label, Measure) and (cold := roots_of(label.plan) & self.frozen):
             raise Frozen(min(cold))
 
-    def accounts_of(self, decision: Decision) -> list[tuple[str, str]]:
-        """The accounts that a decision charges: of each root, and of the analyst where there is a cap."""
-        analyst = decision.session.analyst
-        charged = [(name, "") for name in decision.units]
-        return charged + [
-            (name, analyst)
-            for name in decision.units
-            if analyst is not None and self.roots[name].cap_of(analyst) is not None
-        ]
+    def accounts_of(self, analyst: str | None, charged: Iterable[str]) -> list[tuple[str, str]]:
+        """The accounts that a charge goes to: each root's, and the analyst's where there is a cap."""
+        own = [(name, "") for name in charged]
+        if analyst is None:
+            return own
+        return own + [(name, analyst) for name, _ in own if self.roots[name].cap_of(analyst) is not None]
 
-    def take(self, decision: Decision) -> None:
-        """The decision is durable: it counts from now on."""
-        for name, who in self.accounts_of(decision):
-            self.spent[name, who] = self.spent.get((name, who), 0) + decision.units[name]
+    def add(self, analyst: str | None, more: Mapping[str, int]) -> None:
+        """A charge is durable: it counts from now on."""
+        for name, who in self.accounts_of(analyst, more):
+            self.spent[name, who] = self.spent.get((name, who), 0) + more[name]
+
+    def accounts(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """(root, analyst) ↦ what is spent and the total, in units; the root's own under ""."""
+        found = {}
+        for (name, who), spent in self.spent.items():
+            total = self.roots[name].cap_of(who) if who else self.roots[name].budget
+            assert total is not None
+            found[name, who] = (spent, units(total))
+        return found
 
     def seeing(self, session: Session, at: int | None = None) -> Session:
         """A session that sees the roots there were before an entry, or are now."""
@@ -159,7 +171,13 @@ class Budgets:
         tables = {name: Table(RootTable(name), self.roots[name].shape, {Root(name): 1}) for name in fresh}
         budgets = {Root(name): self.roots[name].budget for name in seen}
         environment = {**c.environment, **tables}
-        return Session(session.analyst, Configuration(environment, replace(c.accounts, budgets=budgets)))
+        return session._replace(configuration=with_budgets(replace(c, environment=environment), budgets))
+
+
+def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:
+    """A configuration under other budgets."""
+    a = c.accounts
+    return Configuration(c.environment, Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima))
 
 
 def check_same(known: Registered, root: Registered, *, but_shape: bool = False) -> None:
@@ -179,7 +197,7 @@ def check_same(known: Registered, root: Registered, *, but_shape: bool = False) 
 
 def opened(analyst: str | None) -> Session:
     """A program that has done nothing yet."""
-    return Session(analyst, Configuration({}, Accounts({})))
+    return Session(analyst, Configuration({}, Accounts({})), {})
 
 
 def followed(budgets: Budgets, session: Session, seq: int, took: Took) -> Session:
@@ -195,8 +213,7 @@ def followed(budgets: Budgets, session: Session, seq: int, took: Took) -> Sessio
         return session
     c = session.configuration
     own = {root: budgets.roots[root.name].budget for root in c.accounts.budgets}
-    c = replace(c, accounts=replace(c.accounts, budgets=own))
-    return Session(session.analyst, stepped(c, seq, took).configuration)
+    return session.after(stepped(with_budgets(c, own), seq, took))[0]
 
 
 def stepped(c: Configuration, seq: int, took: Took) -> Transition:

@@ -29,6 +29,12 @@ def amount(number: int) -> Fraction:
     return Fraction(number, GRAIN)
 
 
+def less(total: Fraction, number: int) -> Fraction:
+    """total less a number of units, exactly."""
+    whole, rest = divmod(GRAIN, total.denominator)
+    return total - amount(number) if rest else Fraction(total.numerator * whole - number, GRAIN)
+
+
 def units_text(number: int) -> str:
     """A number of units as the database holds it."""
     return str(number).rjust(WIDTH, "0")

@@ -28,12 +28,12 @@ class SQLite:
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
         in_memory = path == ":memory:"  # for tests and demonstrations: gone with the process
-        self.path = ":memory:" if in_memory else os.path.realpath(path)
-        if not in_memory and not create and not os.path.isfile(self.path):
+        self.address = ":memory:" if in_memory else os.path.realpath(path)
+        if not in_memory and not create and not os.path.isfile(self.address):
             raise LedgerError(f"no such ledger: {path}")
-        with _as_ledger_errors(self.path):
+        with _as_ledger_errors(self.address):
             self._connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self.address, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._statements = _Statements(self._connection)
             try:
@@ -45,15 +45,15 @@ class SQLite:
 
     def _prepare(self) -> None:
         (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal" and self.path != ":memory:":
-            raise LedgerError(f"{self.path}: this file system has no shared memory for a WAL; use another")
+        if mode != "wal" and self.address != ":memory:":
+            raise LedgerError(f"{self.address}: this file system has no shared memory for a WAL; use another")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             (found,) = self._connection.execute("PRAGMA application_id").fetchone()
             tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if found != _APPLICATION_ID and tables:
-                raise LedgerError(f"{self.path} is a database, but no ledger")
+                raise LedgerError(f"{self.address} is a database, but no ledger")
             if not tables:
                 for statement in SCHEMA:
                     self._connection.execute(statement.format(**_TYPES))
@@ -67,7 +67,7 @@ class SQLite:
 
     @contextmanager
     def writing(self, *, durable: bool) -> Iterator["_Statements"]:
-        with _as_ledger_errors(self.path):
+        with _as_ledger_errors(self.address):
             if durable != self._durable:
                 # NORMAL leaves out the sync at commit; the next FULL commit syncs the whole log.
                 self._statements.run(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -77,7 +77,7 @@ class SQLite:
 
     @contextmanager
     def reading(self) -> Iterator["_Statements"]:
-        with _as_ledger_errors(self.path), self._transaction("BEGIN") as statements:
+        with _as_ledger_errors(self.address), self._transaction("BEGIN") as statements:
             yield statements
 
     @contextmanager
@@ -93,7 +93,7 @@ class SQLite:
             raise
 
     def close(self) -> None:
-        with _as_ledger_errors(self.path):
+        with _as_ledger_errors(self.address):
             self._connection.close()
 
 

@@ -54,6 +54,10 @@ class Statements(Protocol):
 class Store(Protocol):
     """A database that holds one ledger. Errors of the database are LedgerErrors."""
 
+    @property
+    def address(self) -> str:
+        """Where another process opens it."""
+
     def writing(self, *, durable: bool) -> AbstractContextManager[Statements]:
         """A transaction of the one writer: commits at the end, rolls back if an error is raised.
 
@@ -93,7 +97,7 @@ class Pages:
         while page := self._sql.rows(
             f"SELECT {_LINE} FROM entries WHERE seq > ? ORDER BY seq LIMIT {PAGE}", seq
         ):
-            yield from (Line(*row) for row in page)
+            yield from map(Line._make, page)
             if len(page) < PAGE:
                 return
             seq = page[-1][0]

@@ -103,41 +103,53 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
     (1) C_x += v(x)·ε for every source x.
     (2) For the partitions from newest to oldest: M′ = max(M_π, its parts' C);
         every source y gets C_y += c_π(y)·(M′ − M_π); M_π := M′.
-
-    Only partitions with a raised part can have a new maximum, and a partition
-    forwards to older sources only, so visiting the raised ones is visiting all.
     """
-    counters, direct, maxima = dict(accounts.counters), dict(accounts.direct), dict(accounts.maxima)
-    raised: dict[int, set[Part]] = {}
-    pending: list[int] = []
-
-    def mark(source: Source) -> None:
-        if isinstance(source, Part):
-            if source.partition not in raised:
-                raised[source.partition] = set()
-                heappush(pending, -source.partition)
-            raised[source.partition].add(source)
-
-    touched: set[Source] = set()
+    counters, direct = dict(accounts.counters), dict(accounts.direct)
     for source, s in sensitivity.items():
         counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
         direct[source] = direct.get(source, ZERO) + s * epsilon
+    maxima, raised = settle(accounts, counters, sensitivity)
+    charged = replace(accounts, counters=counters, direct=direct, maxima=maxima)
+    certify(charged, raised)
+    return charged
+
+
+def settle(
+    accounts: Accounts, counters: dict[Source, Fraction], raised: Iterable[Source]
+) -> tuple[dict[int, Fraction], set[Source]]:
+    """(2) of the charge: forward what the raised parts added to their partitions' maxima.
+
+    Raises counters in place; the new maxima, and every source that was raised.
+    Only a partition with a raised part can have a new maximum, and it forwards
+    to older sources only: visiting the raised ones, newest first, visits all.
+    """
+    maxima = dict(accounts.maxima)
+    touched: set[Source] = set()
+    parts: dict[int, list[Part]] = {}
+    pending: list[int] = []
+
+    def touch(source: Source) -> None:
+        if source in touched:
+            return
         touched.add(source)
-        mark(source)
+        if isinstance(source, Part):
+            if source.partition not in parts:
+                heappush(pending, -source.partition)
+            parts.setdefault(source.partition, []).append(source)
+
+    for source in raised:
+        touch(source)
     while pending:
         number = -heappop(pending)
         before = maxima.get(number, ZERO)
-        after = new_maximum(before, [counters[part] for part in raised[number]])
+        after = new_maximum(before, [counters[part] for part in parts[number]])
         if after == before:
             continue
         maxima[number] = after
         for source, c in accounts.partitions[number].sensitivity.items():
             counters[source] = counters.get(source, ZERO) + forwarded(c, after - before)
-            touched.add(source)
-            mark(source)
-    charged = replace(accounts, counters=counters, direct=direct, maxima=maxima)
-    certify(charged, touched)
-    return charged
+            touch(source)
+    return maxima, touched
 
 
 def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:

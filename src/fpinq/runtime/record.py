@@ -69,7 +69,7 @@ class InMemory:
             decision = self._budgets.decide(self._session(session, analyst), action)
             transition = decision.transition
             check(transition.label)
-            self._budgets.take(decision)
+            self._budgets.add(analyst, decision.units)
             self._sessions[session] = decision.session
         return Acted(transition.label, transition.rule, decision.charged, next(self._numbers))
 
