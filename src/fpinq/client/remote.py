@@ -251,7 +251,7 @@ class Http:
         self._prefix = parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._timeout_seconds, self._retries = timeout_seconds, retries
-        self._idle: "list[HTTPConnection]" = []
+        self._idle: list[HTTPConnection] = []
         self._process = os.getpid()
         finalize(self, _close, self._idle)
 
