@@ -28,12 +28,14 @@ from fpinq.client.queries import Query
 from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
 from fpinq.client.queries import Sum as sum  # noqa: N813
 from fpinq.client.queries import Variance as variance  # noqa: N813
+from fpinq.client.remote import connect
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
 from fpinq.ledger.errors import (
     BadWire,
     Frozen,
     LedgerCorrupt,
+    OthersSession,
     RegisteredDifferently,
     RequestReused,
     SameData,
@@ -56,6 +58,14 @@ from fpinq.model.errors import (
     UnknownColumn,
     UnknownTable,
     WrongArity,
+)
+from fpinq.runtime.refusals import (
+    NotAllowed,
+    NotAuthenticated,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+    UnknownDataSet,
 )
 
 __version__ = "0.1.0"
@@ -83,6 +93,9 @@ __all__ = [
     "KernelViolation",
     "LedgerCorrupt",
     "LedgerError",
+    "NotAllowed",
+    "NotAuthenticated",
+    "OthersSession",
     "Parts",
     "ProgramError",
     "Query",
@@ -90,8 +103,12 @@ __all__ = [
     "RequestReused",
     "SameData",
     "Table",
+    "TooLarge",
+    "TooManyRequests",
+    "Unavailable",
     "UnboundedStability",
     "UnknownColumn",
+    "UnknownDataSet",
     "UnknownTable",
     "WrongArity",
     "_",
@@ -99,6 +116,7 @@ __all__ = [
     "average",
     "bounds",
     "cdf",
+    "connect",
     "count",
     "distinct_count",
     "epsilon_for",
