@@ -292,7 +292,8 @@ class Ledger:
             return Acted(TAU, took.rule, took.charged, known.seq)
         if took.rule == "Query⊥":
             return Acted(BOTTOM, took.rule, took.charged, known.seq)
-        label = measure(self._budgets.seeing(program, known.seq).configuration, took.action)
+        then = self._budgets.seeing(program, known.seq).configuration
+        label = measure(then.table(took.action.table), took.action)
         if (answer := pages.answer_to(known.seq)) is not None:
             return Acted(label, took.rule, took.charged, known.seq, _released(answer))
         # Charged, but whoever was to measure it did not come back: the charge stands, and this is its answer.

@@ -176,8 +176,7 @@ class Budgets:
 
 def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:
     """A configuration under other budgets."""
-    a = c.accounts
-    return Configuration(c.environment, Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima))
+    return replace(c, accounts=replace(c.accounts, budgets=budgets))
 
 
 def check_same(known: Registered, root: Registered, *, but_shape: bool = False) -> None:

@@ -105,9 +105,10 @@ def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> st
             given, names = sources.frame_of(source)
             connection.register("incoming", given)
             described = connection.execute("DESCRIBE SELECT * FROM incoming").fetchall()
-            columns = sources.convert(zip(names, [row[1] for row in described], strict=True), schema)
-            listed = ", ".join(f"x{i} AS {sources.identifier(name)}" for i, name in enumerate(names))
-            relation = f"(SELECT {listed} FROM incoming)"
+            found_types = [row[1] for row in described]
+            triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found_types, strict=True))]
+            columns = sources.convert(triples, schema)
+            relation = "incoming"
         select, shape, _ = sources.as_relation(columns, relation, lazy=False)
         # With its length before it, no value can run into the next.
         texts = [f"CAST(c{i} AS VARCHAR)" for i in range(len(columns))]

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.duckdb.database import Database
 from fpinq.engines.interface import Engine
 from fpinq.ledger.programs import roots_of
 from fpinq.model.errors import BadTransformation, EngineError, FpinqError
@@ -109,8 +110,8 @@ class Interruptible(DuckDB):
             running.interrupt()
 
     @contextmanager
-    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with super()._cursor() as cursor:
+    def _cursor(self, database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
+        with super()._cursor(database) as cursor:
             self._running[get_ident()] = cursor
             try:
                 yield cursor
