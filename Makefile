@@ -1,12 +1,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check clean
+.PHONY: help demo test lint check proof clean
 
 help:
 	@echo "make demo    a tour: what the kernel charges, and the theorem checked"
 	@echo "make test    lint, types and every test (sets up .venv on first use)"
 	@echo "make check   the exhaustive check, its mutants and the stability search"
+	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
 
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -32,6 +33,9 @@ check: .venv/installed
 	$(BIN)/fpinq check
 	$(BIN)/fpinq check --mutants
 	$(BIN)/fpinq check --stability
+
+proof:
+	$(MAKE) -C proof
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

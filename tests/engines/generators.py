@@ -324,32 +324,25 @@ class Generator:
                     right = Term(Concat(), (right, left))
                 bag = self.chance(60)
                 transformation = self.one([Concat(), Union(bag), Intersect(bag), Except(bag)])
-            case 4:
-                types = self.types_in(left_schema)
-                keys = self.keys(left_schema, types), self.keys(right_schema, types)
-                transformation = SemiJoin(*keys, keep=self.chance(50))
-            case 5:
-                types = self.types_in(left_schema)
-                transformation = GroupJoin(
-                    tuple(f"k{i}" for i in range(len(types))),
-                    self.keys(left_schema, types),
-                    self.keys(right_schema, types),
-                    self.aggregates(left_schema, "l", 0),
-                    self.aggregates(right_schema, "r", 0),
-                )
             case _:
-                types = self.types_in(left_schema)
-                both = joined_schema(left_schema, right_schema)
-                transformation = Join(
-                    self.keys(left_schema, types),
-                    self.keys(right_schema, types),
-                    self.truncation(),
-                    self.truncation(),
-                    self.record(both),
-                )
+                transformation = self.join_of(left_schema, right_schema)
         return Term(transformation, (left, right)), apply(
             transformation, [left_schema, _schema_of(right, right_schema, left_schema, transformation)]
         )
+
+    def join_of(self, left: Schema, right: Schema) -> Any:
+        types = self.types_in(left)
+        keys = self.keys(left, types), self.keys(right, types)
+        match self.number(0, 2):
+            case 0:
+                return SemiJoin(*keys, keep=self.chance(50))
+            case 1:
+                names = tuple(f"k{i}" for i in range(len(types)))
+                aggregates = self.aggregates(left, "l", 0), self.aggregates(right, "r", 0)
+                return GroupJoin(names, *keys, *aggregates)
+            case _:
+                record = self.record(joined_schema(left, right))
+                return Join(*keys, self.truncation(), self.truncation(), record)
 
     def truncation(self) -> Truncation:
         return self.one([First(1), First(2), First(2**70), Unique(), All()])  # type: ignore[no-any-return]

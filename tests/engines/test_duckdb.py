@@ -510,9 +510,9 @@ def test_a_deep_predicate_does_not_multiply(db: DuckDB) -> None:
 def test_a_table_used_twice_at_every_step_is_computed_once(db: DuckDB) -> None:
     db.add_root("t", [{"a": 1}])
     plan: Plan = RootTable("t")
-    for _ in range(12):
+    for _ in range(11):
         plan = Term(Concat(), (plan, plan))
-    assert number_of(db, plan) == 2**12
+    assert number_of(db, plan) == 2**11
 
 
 @pytest.mark.parametrize("kind", ["where", "select", "limit", "join", "union"])
