@@ -95,7 +95,7 @@ def rate_of(ledger: Ledger, action: Action, seconds: float = 3, answered: bool =
     """How many of an action a second."""
     start, done = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        acted = ledger.act("bench", action, f"b{done}")
+        acted = ledger.act("bench", action, f"{action.op}{done}")
         if answered:
             ledger.answer(acted.seq or 0, ((1,),))
         done += 1
@@ -113,7 +113,8 @@ def main() -> None:
         start = time.perf_counter()
         build(path, arguments.entries)
         print(f"{arguments.entries:,} entries, {path.stat().st_size / 1e6:,.0f} MB, "
-              f"built in {time.perf_counter() - start:.0f} s")  # fmt: skip
+              f"built in {time.perf_counter() - start:.0f} s; load {os.getloadavg()[0]:.1f} "
+              f"on {os.cpu_count()} cores")  # fmt: skip
 
         start = time.perf_counter()
         ledger = open_ledger(path)
@@ -126,10 +127,13 @@ def main() -> None:
         ledger.close()
 
         with closing(open_store(path)) as store:
-            start = time.perf_counter()
-            report = verify(store, jobs=os.cpu_count() or 1)
+            jobs = os.cpu_count() or 1
+            start, cpu = time.perf_counter(), time.process_time()
+            report = verify(store, jobs=jobs)
             rate = report.entries / (time.perf_counter() - start)
-        timed("verify", "entries/s", rate, "≥ 50,000", rate >= 50_000)
+            alone = report.entries / (time.process_time() - cpu)
+        timed(f"verify, {jobs} processes", "entries/s", rate, "≥ 50,000", rate >= 50_000)
+        print(f"{'  by the CPU time of one of them':<52}{alone:>14,.2f} entries/s")
 
         for where in [str(Path(folder) / "rates.ledger"), *filter(None, [arguments.postgres])]:
             kind = "PostgreSQL" if where.startswith("postgres") else "SQLite"

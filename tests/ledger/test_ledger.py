@@ -156,6 +156,12 @@ def test_a_session_belongs_to_who_opened_it(place: str, opened: Any) -> None:
             process.act("s", AskBudget(), None, "bob")
 
 
+def test_asking_does_not_claim_a_session(place: str, opened: Any) -> None:
+    ledger = people(opened(place))
+    left(ledger, "s", "bob")
+    assert ledger.act("s", Assign("adults", ADULTS, ("people",)), None, "alice").label is TAU
+
+
 def test_an_analyst_has_a_cap_under_the_data_set_s(place: str, opened: Any) -> None:
     ledger = people(opened(place), caps={"alice": "1/2"}, cap="3/4")
     assert left(ledger, "a", "alice") == Fraction(1, 2)

@@ -318,15 +318,14 @@ class Ledger:
         """A session as it is now, or was before an entry; replayed from its entries if it is not at hand."""
         program = self._sessions.get(name) if before is None else None
         if program is None:
-            program = opened(analyst)
+            program, own = opened(analyst), False
             until = self._head.seq + 1 if before is None else before
-            for number, stored in enumerate(pages.of_session(name, until)):
+            for stored in pages.of_session(name, until):
                 took = body_of(stored)
                 assert isinstance(took, Took)
-                if number == 0:
-                    program = opened(took.analyst)
-                program = followed(self._budgets, program, stored.seq, took)
-            if before is None:
+                program = followed(self._budgets, program if own else opened(took.analyst), stored.seq, took)
+                own = True
+            if own and before is None:  # a session is whose it is once it has acted
                 self._keep(name, program)
         else:
             self._sessions.move_to_end(name)
