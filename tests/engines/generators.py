@@ -191,7 +191,10 @@ class Generator:
             return Column(self.one(columns))
         if not depth or self.chance(15):
             return self.literal(type_)
-        name, takes = self.one(_BY_RESULT[type_])
+        return self.application(*self.one(_BY_RESULT[type_]), schema, depth)
+
+    def application(self, name: str, takes: tuple[Type, ...], schema: Schema, depth: int) -> Expression:
+        """An operator on random arguments."""
         operator = OPERATORS[name]
         if operator.variadic:
             values = [self.literal(takes[1], null=False) for _ in range(self.number(1, 4))]
@@ -400,7 +403,8 @@ def expression_examples(draw: Draw) -> tuple[Schema, Rows, tuple[Expression, ...
     """A table, and expressions over it."""
     g = Generator(draw)
     schema = g.schema()
-    return schema, g.rows(schema), tuple(g.expression(schema, g.one(COLUMN_TYPES), 5) for _ in range(4))
+    chosen = [g.one(_BY_RESULT[type_]) for type_ in COLUMN_TYPES]
+    return schema, g.rows(schema), tuple(g.application(*operator, schema, 5) for operator in chosen)
 
 
 @st.composite

@@ -4,11 +4,11 @@ from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-from sources import Exhausted, scripted, words
 
 from fpinq.noise import DiscreteLaplace, sample, sample_many
 from fpinq.noise.digits import BASE, MAGNITUDE_BITS, Digit, Tail, magnitude, steps
 from fpinq.noise.uniform import Source, Uniform
+from noise.sources import Exhausted, scripted, words
 
 BITS = 200
 ZERO = (1 << 64) - 2

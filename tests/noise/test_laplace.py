@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness import counts, edges, is_laplace, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sources import recording, scripted, seeded
 
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import DiscreteLaplace, sample, sample_many
 from fpinq.noise.digits import steps
+from noise.goodness import counts, edges, is_laplace, same
+from noise.sources import recording, scripted, seeded
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(10), Fraction(1000), Fraction(10**6)]
 DRAWS = 400_000

@@ -7,14 +7,14 @@ from functools import cache
 from itertools import permutations, product
 
 import pytest
-from goodness import fits
-from sources import Exhausted, recording, scripted, seeded, words
 
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Run, singles
 from fpinq.noise.permute_and_flip import contenders, key
 from fpinq.noise.selection import Lag, lags
 from fpinq.noise.uniform import Uniform
+from noise.goodness import fits
+from noise.sources import Exhausted, recording, scripted, seeded, words
 
 MECHANISMS = [ExponentialMechanism, PermuteAndFlip]
 EPSILON = Fraction(4, 3)

@@ -5,10 +5,10 @@ import threading
 from collections import Counter
 
 import pytest
-from sources import Exhausted, recording, scripted, seeded
 
 from fpinq.noise import sample, sample_many
 from fpinq.noise.uniform import SYSTEM, Uniform, below, less, refine, uniform
+from noise.sources import Exhausted, recording, scripted, seeded
 
 
 def no_bytes(size: int) -> bytes:

@@ -20,6 +20,7 @@ from fpinq.model.expressions import Row, Schema
 MAX_DEGREE = 2
 
 MAX_BINS = 2**24
+MAX_RANKS = 10**18
 
 MAX_FRACTIONS = 1_000
 
@@ -85,7 +86,7 @@ class Moments:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if self.degree not in range(1, MAX_DEGREE + 1):
+        if not 1 <= self.degree <= MAX_DEGREE:
             raise BadQuery(f"moments have degree 1 to {MAX_DEGREE}")
         if self.degree == MAX_DEGREE and self.of.width > MAX_SQUARED_WIDTH:
             raise BadQuery(f"bounds too wide for a variance: at most {MAX_SQUARED_WIDTH} steps apart")
@@ -140,8 +141,6 @@ class Tree:
 
     def check(self, schema: Schema) -> None:
         Frequencies(self.of).check(schema)
-        if type(self.branching) is not int or type(self.height) is not int:
-            raise BadQuery("the branching and the height of a tree are integers")
         if not (2 <= self.branching <= MAX_BINS and 1 <= self.height <= MAX_BINS.bit_length()):
             raise BadQuery("a tree branches into 2 or more and has 1 to 25 levels")
 
@@ -186,8 +185,8 @@ class Rank:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if type(self.fraction) is not Fraction or not 0 <= self.fraction <= 1:
-            raise BadQuery("a fraction of the records is between 0 and 1")
+        if not 0 <= self.fraction <= 1 or self.fraction.denominator > MAX_RANKS:
+            raise BadQuery(f"a fraction of the records is between 0 and 1, in steps of 1/{MAX_RANKS}")
 
     def contribution(self, row: Row) -> dict[int, int]:
         return Frequencies(self.of).contribution(row)

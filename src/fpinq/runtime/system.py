@@ -14,7 +14,7 @@ from typing import Protocol
 from fpinq.engines.interface import Engine
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import BadTransformation
-from fpinq.model.plans import RootTable, Shape
+from fpinq.model.plans import Shape
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.semantics import (
     Bottom,
@@ -26,8 +26,9 @@ from fpinq.model.semantics import (
     Transition,
     initial,
     step,
+    with_root,
 )
-from fpinq.model.sources import Accounts, Root, Sensitivity, remaining
+from fpinq.model.sources import Accounts, Root, remaining
 from fpinq.runtime.mechanisms import Released, draw
 from fpinq.runtime.statistics import Statistics
 
@@ -139,13 +140,6 @@ class ProtectedSystem:
             return self._configuration
         kept = {t: table for t, table in self._configuration.environment.items() if t not in gone}
         return replace(self._configuration, environment=kept)
-
-
-def with_root(c: Configuration, name: str, shape: Shape, budget: Fraction) -> Configuration:
-    """The configuration with one more root, as if it had been there from the start."""
-    sensitivity: Sensitivity = {Root(name): 1}
-    environment = {**c.environment, name: Table(RootTable(name), shape, sensitivity)}
-    return Configuration(environment, replace(c.accounts, budgets={**c.accounts.budgets, Root(name): budget}))
 
 
 def charges(before: Accounts, after: Accounts) -> dict[str, Fraction]:

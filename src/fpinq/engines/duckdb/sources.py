@@ -86,6 +86,14 @@ class Files:
         options = "header = true, hive_partitioning = false, sample_size = -1"
         return f"read_csv({listed}, {options}{f', types = {{{stated}}}' if stated else ''})"
 
+    @property
+    def row(self) -> str | None:
+        """The SQL of a row's number; lines of a csv have none."""
+        if self.format != "parquet":
+            return None
+        several = f"CAST(file_index AS BIGINT) * {2**40} + " if len(self.pins) > 1 else ""
+        return f"{several}CAST(file_row_number AS BIGINT)"
+
 
 @dataclass(frozen=True)
 class Converted:
@@ -236,9 +244,9 @@ def _timestamp(sql: str, kind: str) -> str:
 
 
 def as_relation(
-    columns: Sequence[Converted], source: str, *, lazy: bool
+    columns: Sequence[Converted], source: str, *, lazy: bool, row: str | None = None
 ) -> tuple[str, Schema, frozenset[int]]:
-    """The SELECT of converted columns as c0, c1, …, and which of them may hold NaN or −0.
+    """The SELECT of converted columns as c0, c1, … (and its row's number i), and which may hold NaN or −0.
 
     These stay only where the data is read again each time: not every use of a
     column needs them removed.
@@ -249,6 +257,8 @@ def as_relation(
         f"{canonical_float(column.sql) if column.raw and not lazy else column.sql} AS c{i}"
         for i, column in enumerate(columns)
     )
+    if row is not None:
+        listed += f", {row} AS i"
     raw = frozenset(i for i, column in enumerate(columns) if column.raw and lazy)
     return f"SELECT {listed} FROM {source}", Schema(tuple((c.name, c.type) for c in columns)), raw
 
