@@ -28,8 +28,18 @@ from fpinq.client.queries import Query
 from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
 from fpinq.client.queries import Sum as sum  # noqa: N813
 from fpinq.client.queries import Variance as variance  # noqa: N813
+from fpinq.client.remote import connect
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
+from fpinq.ledger.errors import (
+    BadWire,
+    Frozen,
+    LedgerCorrupt,
+    OthersSession,
+    RegisteredDifferently,
+    RequestReused,
+    SameData,
+)
 from fpinq.model.errors import (
     BadData,
     BadEpsilon,
@@ -49,6 +59,14 @@ from fpinq.model.errors import (
     UnknownTable,
     WrongArity,
 )
+from fpinq.runtime.refusals import (
+    NotAllowed,
+    NotAuthenticated,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+    UnknownDataSet,
+)
 
 __version__ = "0.1.0"
 
@@ -61,6 +79,7 @@ __all__ = [
     "BadPartition",
     "BadQuery",
     "BadTransformation",
+    "BadWire",
     "BinAnswers",
     "Budget",
     "BudgetExceeded",
@@ -69,15 +88,27 @@ __all__ = [
     "EngineError",
     "ExpectedError",
     "FpinqError",
+    "Frozen",
     "Groups",
     "KernelViolation",
+    "LedgerCorrupt",
     "LedgerError",
+    "NotAllowed",
+    "NotAuthenticated",
+    "OthersSession",
     "Parts",
     "ProgramError",
     "Query",
+    "RegisteredDifferently",
+    "RequestReused",
+    "SameData",
     "Table",
+    "TooLarge",
+    "TooManyRequests",
+    "Unavailable",
     "UnboundedStability",
     "UnknownColumn",
+    "UnknownDataSet",
     "UnknownTable",
     "WrongArity",
     "_",
@@ -85,6 +116,7 @@ __all__ = [
     "average",
     "bounds",
     "cdf",
+    "connect",
     "count",
     "distinct_count",
     "epsilon_for",

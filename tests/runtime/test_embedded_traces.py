@@ -27,7 +27,7 @@ def test_the_protected_system_replays_the_golden_trace(name: str) -> None:
         system.protect(root, shape, Fraction(written["budget"]))
     for number, expected in enumerate(program["steps"]):
         where = f"step {number + 1}: {expected['op']}"
-        environment = system._configuration.environment
+        environment = system.configuration().environment
         asked = action(expected, {variable: table.shape for variable, table in environment.items()})
         if "error" in expected:
             with pytest.raises(getattr(errors, expected["error"])):

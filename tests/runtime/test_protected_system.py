@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from fpinq.ledger import Acted
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
 from fpinq.model.errors import DataChanged, EngineError, LedgerError, ProgramError
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Plan
 from fpinq.model.queries import Count, PrimitiveQuery, Statistic
-from fpinq.model.semantics import BOTTOM, TAU, Told, Transition
+from fpinq.model.semantics import BOTTOM, TAU, Told
 from fpinq.model.transformations import Partitioning, Where
-from fpinq.runtime import Answered, Observation, ProtectedSystem, ReferenceEngine
+from fpinq.runtime import Answered, InMemory, Observation, ProtectedSystem, ReferenceEngine, Released
 
 ROWS = [{"a": i % 3, "b": i} for i in range(9)]
 
@@ -36,20 +37,24 @@ class Watched(ReferenceEngine):
         return super().measure(plan, by, queries)
 
 
-class Ledger:
+class Ledger(InMemory):
     """A record with a diary, which may fail."""
 
     def __init__(self, diary: list[str]) -> None:
+        super().__init__()
         self.diary = diary
         self.failing = False
 
-    def charge(self, action: Action, transition: Transition) -> None:
-        self.diary.append(f"charge {transition.rule}")
+    def act(self, session: str, action: Action, *rest: Any) -> Acted:
         if self.failing:
             raise LedgerError("disk full")
+        acted = super().act(session, action, *rest)
+        self.diary.append(f"charge {acted.rule}")
+        return acted
 
-    def release(self, action: Action, observation: Observation) -> None:
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
         self.diary.append("record")
+        return super().answer(seq, released)
 
 
 class World:

@@ -1,6 +1,7 @@
 """protect and public: how tables come into being."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any
@@ -17,12 +18,16 @@ from fpinq.client.table import Table
 from fpinq.model import epsilon as exact
 from fpinq.model import expressions
 from fpinq.model.actions import Assign
-from fpinq.model.errors import ProgramError, suggest
+from fpinq.model.errors import BadTransformation, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Flatten, Persons, PersonTable
-from fpinq.model.transformations import LiteralTable
-from fpinq.runtime import ProtectedSystem
+from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
+from fpinq.model.transformations import Concat, LiteralTable
+from fpinq.runtime import InMemory, ProtectedSystem
+from fpinq.runtime.contents import contents_of
 from fpinq.runtime.in_memory import relation
+
+# Hashing more bytes than this is worth a line on the terminal.
+LONG = 10**9
 
 
 def protect(
@@ -43,10 +48,12 @@ def protect(
     or a list of dicts. With unit= a person rather than a record is protected;
     a dict of tables about the same people, with rows_per_unit= for each, gives
     a dict of tables that share the budget.
+
+    With ledger= (a file, or a postgresql:// address) the budget survives the
+    process: the same data under the same name goes on with what is left,
+    changed data is DataChanged, and the same data under another name SameData.
     """
-    if ledger is not None:
-        raise ProgramError("ledger=… is not there yet: the budget lives as long as this process does")
-    root = _Root(system_for(engine), _named(data, name), budget)
+    root = _Root(system_for(engine, ledger), _named(data, name, ledger), budget, recorded=ledger is not None)
     if unit is None:
         if rows_per_unit is not None:
             raise ProgramError("rows_per_unit needs unit=…: the column that says whose row it is")
@@ -78,18 +85,30 @@ def public(rows: Any, schema: Mapping[str, Any] | None = None) -> Table:
 class _Root:
     """A root in the making: its system, its names and its budget."""
 
-    def __init__(self, system: ProtectedSystem, label: str, budget: Any) -> None:
+    def __init__(
+        self,
+        system: ProtectedSystem,
+        label: str,
+        budget: Any,
+        *,
+        recorded: bool = False,
+        block_of: str | None = None,
+    ) -> None:
         self.system = system
         self.label = label
         self.shared = frozenset({budget}) if isinstance(budget, Budget) else frozenset()
         self.budget = budget.remaining if isinstance(budget, Budget) else exact.budget(budget)
-        self.name = fresh_root(system, label)
+        # In a ledger a name is what data is found by again; otherwise one that is taken gets a number.
+        self.name = label if recorded else fresh_root(system, label)
+        self.recorded = recorded
+        self.block_of = block_of
 
     def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
         """The table of a root whose records are rows."""
-        found = self._engine().add_root(self.name, data, _types(schema))
+        stated = _types(schema)
+        found = self._register({"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated))
+        assert isinstance(found, Schema)
         known = _known(columns, found)
-        self.system.protect(self.name, found, self.budget)
         return Table(
             found,
             Made(self.label),
@@ -119,9 +138,13 @@ class _Root:
             if unknown := [table for table in mapping if table not in data]:
                 raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
         given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
-        persons = self._engine().add_persons(self.name, data, unit=unit, schemas=given or None)
+        persons = self._register(
+            {table: (source, given.get(table)) for table, source in data.items()},
+            unit,
+            lambda engine: engine.add_persons(self.name, data, unit=unit, schemas=given or None),
+        )
+        assert isinstance(persons, Persons)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
-        self.system.protect(self.name, persons, self.budget)
         return {t: self._of_person(t, persons, unit, most[t], known[t]) for t in data}
 
     def _of_person(
@@ -140,15 +163,95 @@ class _Root:
             within=Within(self.name, body, frozenset({unit})),
         )
 
-    def _engine(self) -> DataEngine:
-        return self.system.engine  # type: ignore[return-value]
+    def _register(
+        self, sources: Mapping[str, tuple[Any, Any]], unit: str | None, add: Callable[[DataEngine], Shape]
+    ) -> Shape:
+        """Give the data to the engine and the root to the system; its shape."""
+        engine: DataEngine = self.system.engine  # type: ignore[assignment]
+        if not self.recorded:
+            shape = add(engine)
+            self.system.protect(self.name, shape, self.budget, unit=unit, block_of=self.block_of)
+            return shape
+        contents = contents_of(sources.values(), self.name, hashing(self.name))
+        facts: dict[str, Any] = {"contents": contents.hashes, "unit": unit, "block_of": self.block_of}
+        # Before the engine sees it: an engine does not forget a name.
+        self.system.record.check(self.name, self.budget, **facts)
+        known = self.system.roots().get(self.name)
+        if known is not None:
+            return known.shape
+        shape = add(engine)
+        contents.check_unchanged(self.name)
+        self.system.protect(self.name, shape, self.budget, **facts)
+        return shape
 
 
-def _named(data: Any, name: str | None) -> str:
+def append(table: Table, data: Any, *, budget: Any, name: str | None = None) -> Table:
+    """A table that has grown by a block: a root of its own, with a budget of its own.
+
+    table is a protected one, as protect or append gave it. A query of the
+    result charges every block; one of the block alone, which is protected under
+    its name, charges only that.
+    """
+    system, roots = table._system, table._roots
+    if not isinstance(system, ProtectedSystem) or not _is_whole(system.describe(table._variable).plan):
+        raise BadTransformation(
+            "append needs a table as protect or append gave it: append first, then transform"
+        )
+    first = next(iter(roots))
+    label = name if name is not None else f"{roots[first]}/{_named(data, None, None)}"
+    recorded = not isinstance(system.record, InMemory)
+    if recorded and name is None and not isinstance(data, str | PathLike):
+        raise _nameless()
+    block = _Root(system, label, budget, recorded=recorded, block_of=first)
+    schema = {column: type_.value for column, type_ in table._schema.columns}
+    unit = system.roots()[first].unit
+    if unit is None:
+        return table.concat(block.of_rows(data, schema, table._columns))
+    plan: Plan = system.describe(table._variable).plan
+    while not isinstance(plan, Term) or not isinstance(plan.transformation, Flatten):
+        plan = plan.arguments[0]  # type: ignore[union-attr]
+    body = plan.transformation.body
+    assert isinstance(body, PersonTable)
+    one = body.table
+    grown = block.of_persons({one: data}, unit, {one: body.at_most}, {one: schema}, {one: table._columns})
+    return table.concat(grown[one])
+
+
+def _is_whole(plan: Plan) -> bool:
+    """Whether a plan is a root, or the one table of a root of persons, or a concat of such."""
+    match plan:
+        case RootTable():
+            return True
+        case Term(transformation=Flatten(body=PersonTable()), arguments=(RootTable(),)):
+            return True
+        case Term(transformation=Concat(), arguments=arguments):
+            return all(_is_whole(argument) for argument in arguments)
+        case _:
+            return False
+
+
+def hashing(name: str) -> Callable[[int, int], None]:
+    """Shows how far a long hashing is, to whoever sits before a terminal."""
+
+    def show(done: int, total: int) -> None:
+        if total >= LONG and sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{name}: hashing {done / total:4.0%} of {total / 1e9:.1f} GB", end=end, file=sys.stderr)
+
+    return show
+
+
+def _nameless() -> ProgramError:
+    return ProgramError("a ledger finds data again by its name: say name=… for data in memory")
+
+
+def _named(data: Any, name: str | None, ledger: Any) -> str:
     """The root's name: the one given, a file's, or `data`."""
     if name is None:
         if isinstance(data, str | PathLike):
             return PurePath(fspath(data)).name.partition(".")[0].strip("*?[]") or "data"
+        if ledger is not None:
+            raise _nameless()
         return "data"
     if type(name) is not str or not name:
         raise ProgramError("name is a text")

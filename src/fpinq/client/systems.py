@@ -4,12 +4,16 @@ Roots of one system can be concatenated, joined and asked about together, so
 `protect` puts all roots with the same engine into the same system.
 """
 
+import atexit
 from collections.abc import Mapping
 from itertools import count
+from os import PathLike, fspath, getpid
+from os.path import realpath
 from threading import Lock
 from typing import Any, Protocol
 
 from fpinq.engines.interface import Engine
+from fpinq.ledger import Ledger, open_ledger
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Schema, Type
@@ -53,12 +57,28 @@ _lock = Lock()
 _numbers = count(1)
 
 
-def system_for(engine: object) -> ProtectedSystem:
-    """The system of a kind of engine ("duckdb", "reference"), or of an engine object."""
+def system_for(engine: object, ledger: object = None) -> ProtectedSystem:
+    """The system of a kind of engine ("duckdb", "reference"), or of an engine object; and of a ledger."""
+    key = engine if ledger is None else (engine, _place(ledger), getpid())
     with _lock:
-        if engine not in _systems:
-            _systems[engine] = ProtectedSystem(_engine(engine))
-        return _systems[engine]
+        if key not in _systems:
+            _systems[key] = ProtectedSystem(_engine(engine), record=None if ledger is None else _open(ledger))
+        return _systems[key]
+
+
+def _open(ledger: Any) -> Ledger:
+    opened = open_ledger(ledger)
+    atexit.register(opened.close)
+    return opened
+
+
+def _place(ledger: object) -> str:
+    """Where a ledger is, spelled in one way."""
+    if isinstance(ledger, PathLike):
+        ledger = fspath(ledger)
+    if type(ledger) is not str or not ledger:
+        raise ProgramError("ledger is a path, such as 'people.ledger', or a postgresql:// address")
+    return ledger if ledger.startswith(("postgresql://", "postgres://")) else realpath(ledger)
 
 
 def _engine(engine: object) -> Engine:

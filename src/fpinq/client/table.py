@@ -58,7 +58,6 @@ _ELSEWHERE = {
     "limit": "take",
     "skip": "except_ (table.except_(table.take(k), bag=True))",
     "merge": "join",
-    "append": "concat",
     "subtract": "except_",
     "difference": "except_",
     "count": "noisy_count",
@@ -193,6 +192,12 @@ class Table(Asking):
     def concat(self, other: "Table") -> "Table":
         """The records of both."""
         return self._of_two(Concat(), other)
+
+    def append(self, data: Any, *, budget: Any, name: str | None = None) -> "Table":
+        """This table, grown by a block of data with a budget of its own: queries of both charge both."""
+        from fpinq.client.protect import append
+
+        return append(self, data, budget=budget, name=name)
 
     def union(self, other: "Table", bag: bool = False) -> "Table":
         """The records of either, each once; with bag=True as often as in the table that has more of it."""

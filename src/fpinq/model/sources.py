@@ -81,7 +81,19 @@ class Accounts:
     direct: Mapping[Source, Fraction] = field(default_factory=dict)
     partitions: tuple[PartitionAccount, ...] = ()
     maxima: Mapping[int, Fraction] = field(default_factory=dict)
-    mentions: Mapping[Source, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    mentions: Mapping[Source, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.partitions and not self.mentions:
+            object.__setattr__(self, "mentions", _mentions(self.partitions))
+
+
+def _mentions(partitions: Iterable[PartitionAccount]) -> dict[Source, tuple[int, ...]]:
+    found: dict[Source, tuple[int, ...]] = {}
+    for number, account in enumerate(partitions):
+        for source in account.sensitivity:
+            found[source] = (*found.get(source, ()), number)
+    return found
 
 
 def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> Sensitivity:

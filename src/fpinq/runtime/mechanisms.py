@@ -15,6 +15,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from fpinq.ledger import Released
 from fpinq.model.queries import (
     Choice,
     Count,
@@ -28,9 +29,6 @@ from fpinq.model.queries import (
     Tree,
 )
 from fpinq.noise import PermuteAndFlip, Run, sample, sample_many
-
-# One integer per coordinate or choice, or the grid point or candidate that was chosen.
-Released = tuple[int, ...] | int
 
 # Below this many draws, one at a time is faster than waking up NumPy.
 FEW = 16

@@ -1,148 +1,127 @@
 """The protected system: charge, measure, draw, record, release. In that order, always.
 
-It holds the engine, the mechanisms and the configuration; a client holds
-nothing but names of tables. What a client program learns, it learns from `act`.
+It joins the kernel's rules, which the record runs, with an engine and the
+mechanisms; a client holds nothing but names of tables. What a client program
+learns, it learns from `act`.
 """
 
+import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from threading import Lock
-from typing import Protocol
+from typing import Any
 
 from fpinq.engines.interface import Engine
+from fpinq.ledger import Answered, Observation, Registered, Released
+from fpinq.ledger.programs import roots_of
 from fpinq.model.actions import Action, TableVariable
-from fpinq.model.errors import BadTransformation
+from fpinq.model.errors import BadData, BadTransformation, KernelViolation
 from fpinq.model.plans import Shape
 from fpinq.model.queries import PrimitiveQuery, Statistic
-from fpinq.model.semantics import (
-    Bottom,
-    Configuration,
-    Measure,
-    Table,
-    Tau,
-    Told,
-    Transition,
-    initial,
-    step,
-    with_root,
-)
-from fpinq.model.sources import Accounts, Root, remaining
-from fpinq.runtime.mechanisms import Released, draw
+from fpinq.model.semantics import Configuration, Label, Measure, Table
+from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.record import InMemory, Record
 from fpinq.runtime.statistics import Statistics
 
-
-@dataclass(frozen=True)
-class Answered:
-    """What a query released, one for each part, and what it was charged at every root it touched."""
-
-    released: tuple[Released, ...]
-    charged: Mapping[str, Fraction]
-
-
-Observation = Tau | Bottom | Told | Answered
 Mechanism = Callable[[PrimitiveQuery, Statistic, Fraction], Released]
 
 
-class Record(Protocol):
-    """Where the trace is kept. A durable one makes the budget survive the process."""
-
-    def charge(self, action: Action, transition: Transition) -> None:
-        """Keep the transition. Raises LedgerError if it cannot; then it does not happen."""
-
-    def release(self, action: Action, observation: Observation) -> None:
-        """Keep what an action is told, before it is told."""
-
-
-class InMemory:
-    """No record beyond the configuration itself: the budget lives as long as the process."""
-
-    def charge(self, action: Action, transition: Transition) -> None:
-        """The configuration is the record."""
-
-    def release(self, action: Action, observation: Observation) -> None:
-        """Nothing is kept."""
-
-
 class ProtectedSystem:
-    """Runs the kernel's rules over an engine. Any number of clients may act at the same time."""
+    """Runs programs over an engine. Any number of them may act at the same time.
+
+    Each session is a program with table variables of its own; without one, the
+    program is the system's own.
+    """
 
     def __init__(self, engine: Engine, *, record: Record | None = None, mechanism: Mechanism = draw) -> None:
         self.engine = engine
-        self._record = record or InMemory()
+        self.record: Record = InMemory() if record is None else record
         self._mechanism = mechanism
         self._statistics = Statistics(engine)
-        self._configuration = initial({})
-        self._lock = Lock()
+        self._session = secrets.token_hex(8)
+        self._roots: dict[str, Registered] = {}
         self._dropped: deque[TableVariable] = deque()
 
-    def act(self, action: Action) -> Observation:
+    def act(
+        self,
+        action: Action,
+        *,
+        session: str | None = None,
+        request_id: str | None = None,
+        analyst: str | None = None,
+    ) -> Observation:
         """What the client is told of its action; BOTTOM if the budget does not allow it.
 
         A ProgramError, DataChanged or LedgerError is raised before anything is
         charged. An EngineError comes after the charge, and the charge stands: a refund
-        would tell about the data.
+        would tell about the data. A request id that was acted on is told the same again.
         """
-        with self._lock:
-            before = self._configuration = self._without_dropped()
-            transition = step(before, action)
-            self._check_unchanged(transition)
-            self._record.charge(action, transition)
-            self._configuration = transition.configuration
-        observation = self._observe(transition, before)
-        self._record.release(action, observation)
-        return observation
+        self._drop()
+        acted = self.record.act(session or self._session, action, request_id, analyst, self._check)
+        if not isinstance(acted.label, Measure):
+            return acted.label
+        if acted.released is not None:
+            return Answered(acted.released, acted.charged)
+        if acted.seq is None:
+            raise KernelViolation("a measurement without an entry")
+        drawn = self._measure(acted.label)
+        return Answered(self.record.answer(acted.seq, drawn), acted.charged)
 
-    def _observe(self, transition: Transition, before: Configuration) -> Observation:
-        label = transition.label
-        if not isinstance(label, Measure):
-            return label
+    def _measure(self, label: Measure) -> tuple[Released, ...]:
         statistics = self._statistics.measure(label.plan, label.by, label.queries)
-        released = tuple(
+        return tuple(
             self._mechanism(query, statistic, label.epsilon)
             for query, statistic in zip(label.queries, statistics, strict=True)
         )
-        return Answered(released, charges(before.accounts, transition.configuration.accounts))
 
-    def _check_unchanged(self, transition: Transition) -> None:
-        # Whether a file was replaced says nothing about its records, so it may be found before the charge.
+    def _check(self, label: Label) -> None:
+        # Whether data is here and a file is the same says nothing about its records: before the charge.
+        if not isinstance(label, Measure):
+            return
+        if missing := roots_of(label.plan) - self._roots.keys():
+            raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
         check = getattr(self.engine, "check_unchanged", None)
-        if check is not None and isinstance(transition.label, Measure):
-            check(transition.label.plan)
+        if check is not None:
+            check(label.plan)
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
-    def protect(self, name: str, shape: Shape, budget: Fraction) -> None:
-        """Add a root: a data set that the engine knows by this name, with a budget of its own."""
-        with self._lock:
-            if Root(name) in self._configuration.accounts.budgets:
-                raise BadTransformation(f"{name!r} is protected already: choose another name")
-            self._configuration = with_root(self._configuration, name, shape, budget)
+    def protect(self, name: str, shape: Shape, budget: Fraction, **facts: Any) -> Registered:
+        """Add a root: a data set that the engine knows by this name, with a budget of its own.
+
+        facts are those of `Record.register`: contents, unit, caps, cap, block_of.
+        """
+        if name in self._roots:
+            raise BadTransformation(f"{name!r} is protected already: choose another name")
+        self._roots[name] = self.record.register(name, shape, budget, **facts)
+        return self._roots[name]
 
     # ── public state ─────────────────────────────────────────────────────────────────
 
-    def describe(self, variable: TableVariable) -> Table:
+    def configuration(self, session: str | None = None, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a program. None of it is data."""
+        self._drop()
+        return self.record.configuration(session or self._session, analyst)
+
+    def describe(
+        self, variable: TableVariable, *, session: str | None = None, analyst: str | None = None
+    ) -> Table:
         """E(t): a table's plan, shape and sensitivity. None of it is data."""
-        return self._configuration.table(variable)
+        return self.configuration(session, analyst).table(variable)
+
+    def roots(self) -> Mapping[str, Registered]:
+        """The data sets that are here."""
+        return dict(self._roots)
 
     def budgets(self) -> dict[str, Fraction]:
-        """What every root started with."""
-        return {root.name: total for root, total in self._configuration.accounts.budgets.items()}
+        """What every root that is here started with."""
+        return {name: root.budget for name, root in self._roots.items()}
 
     def drop(self, variable: TableVariable) -> None:
         """The client will not use this variable again. Takes no lock: a finalizer may call it any time."""
         self._dropped.append(variable)
 
-    def _without_dropped(self) -> Configuration:
-        gone = {self._dropped.popleft() for _ in range(len(self._dropped))}
-        if not gone:
-            return self._configuration
-        kept = {t: table for t, table in self._configuration.environment.items() if t not in gone}
-        return replace(self._configuration, environment=kept)
-
-
-def charges(before: Accounts, after: Accounts) -> dict[str, Fraction]:
-    """What was added to every root."""
-    left, now = remaining(before), remaining(after)
-    return {root.name: left[root] - now[root] for root in left if left[root] != now[root]}
+    def _drop(self) -> None:
+        gone: Iterable[TableVariable] = [self._dropped.popleft() for _ in range(len(self._dropped))]
+        if gone:
+            self.record.drop(self._session, gone)

@@ -203,7 +203,7 @@ class DuckDB:
         """
         self.check_unchanged(plan)
         database = self._database
-        with _failing_quietly(), database.cursor() as cursor:
+        with _failing_quietly(), self._cursor(database) as cursor:
             lowering = Lowering(self._roots, database.cut)
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
@@ -211,6 +211,12 @@ class DuckDB:
                 found = cursor.fetchnumpy()
                 return [statistics.histogram(found["g"].tolist(), found["n"].tolist())]
             return measurement.read(cursor.fetchall())
+
+    @contextlib.contextmanager
+    def _cursor(self, database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one measurement; a server keeps hold of it, to stop what takes too long."""
+        with database.cursor() as cursor:
+            yield cursor
 
     def rows(self, plan: Plan) -> reference.Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
