@@ -42,5 +42,5 @@ def words(numbers: Iterable[int]) -> bytes:
     return b"".join(number.to_bytes(8, "little") for number in numbers)
 
 
-class Exhausted(Exception):  # noqa: N818 - what happened to the script, not an error
+class Exhausted(Exception):
     """A scripted source was asked for more than its script."""
