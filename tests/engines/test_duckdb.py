@@ -24,9 +24,9 @@ from engines.test_conformance import EXAMPLES, bag, compare, thorough
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadData, BadTransformation, DataChanged, EngineError
+from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
-from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term
+from fpinq.model.plans import MAX_DEPTH, Flatten, Persons, PersonTable, Plan, RootTable, Term
 from fpinq.model.queries import Count, Frequencies, Moments, Rank, Sum
 from fpinq.model.transformations import (
     Concat,
@@ -516,7 +516,7 @@ def test_a_table_used_twice_at_every_step_is_computed_once(db: DuckDB) -> None:
 
 
 @pytest.mark.parametrize("kind", ["where", "select", "limit", "join", "union"])
-def test_a_chain_of_steps_is_measured_or_refused_before_the_charge(db: DuckDB, kind: str) -> None:
+def test_a_chain_of_steps_as_long_as_allowed_is_measured(db: DuckDB, kind: str) -> None:
     db.add_root("t", [{"a": n} for n in range(10)])
     root = RootTable("t")
     key = (Column("a"),)
@@ -528,14 +528,9 @@ def test_a_chain_of_steps_is_measured_or_refused_before_the_charge(db: DuckDB, k
         "union": Union(bag=True),
     }
     plan: Plan = root
-    for _ in range(99):
+    for _ in range(MAX_DEPTH):
         plan = Term(steps[kind], (plan, root) if kind in ("join", "union") else (plan,))
-    db.check_unchanged(plan)
     assert number_of(db, plan) == 10
-    for _ in range(5_000):
-        plan = Term(steps["where"], (plan,))
-    with pytest.raises(BadTransformation, match="steps"):
-        db.check_unchanged(plan)
 
 
 def test_ten_thousand_parts_are_one_query(db: DuckDB) -> None:

@@ -30,6 +30,8 @@ class Database:
                 "allow_community_extensions": "false",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
+                # A plan of 250 joins, the deepest there is, nests 2,250 times.
+                "max_expression_depth": "4000",
                 "pandas_analyze_sample": "100000",
                 "python_enable_replacements": "false",
                 "temp_directory": spill,

@@ -159,7 +159,9 @@ class Lowering:
                 flat = self._for_everybody(self._plan(body, root), root)
                 return replace(flat, per_person=False)
             case Term(transformation=transformation, arguments=arguments):
-                lowered = [self._plan(argument, persons) for argument in arguments]
+                lowered: list[Relation] = []
+                for argument in arguments:  # a comprehension would be one more frame per step
+                    lowered.append(self._plan(argument, persons))
                 schema = apply(transformation, [relation.schema for relation in lowered])
                 match lowered:
                     case []:
