@@ -1,8 +1,10 @@
 """Trees of counts: the estimates are the least squares, their error is known, and the choice is the best."""
 
 import math
+import runpy
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,3 +112,16 @@ def test_intervals_of_tree_ranges_cover() -> None:
             hits[first, last] += low <= truth[first:last].sum() <= high
     for covered in hits.values():
         assert 0.84 * times <= covered <= 0.96 * times
+
+
+RANGES = runpy.run_path(str(Path(__file__).parents[2] / "bench" / "ranges.py"))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"), RANGES["histograms"]().items(), ids=lambda value: str(value)[:20]
+)
+def test_random_ranges_are_nearer_than_with_noise_per_bin(name: str, counts: NDArray[np.int64]) -> None:
+    """On the DPBench histograms where they are at hand, on made-up ones elsewhere."""
+    plain, ranges, cdf = RANGES["errors"](counts, Fraction(1, 10), 4)
+    assert ranges <= plain
+    assert cdf <= plain
