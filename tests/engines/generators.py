@@ -130,6 +130,7 @@ class Generator:
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
+        self.pairs = 35  # how often, in percent, a plan is made of two
         self.pools = {type_: self._pool(type_) for type_ in COLUMN_TYPES}
 
     def chance(self, percent: int) -> bool:
@@ -273,7 +274,7 @@ class Generator:
                 )
                 return Term(LiteralTable(schema, rows), ()), schema
             return self.one(leaves)  # type: ignore[no-any-return]
-        if self.chance(35):
+        if self.chance(self.pairs):
             return self._of_two(leaves, depth)
         argument, schema = self.plan(leaves, depth - 1)
         transformation = self._of_one(schema)
@@ -427,11 +428,19 @@ def _persons(g: Generator, example: Example) -> tuple[Plan, Schema]:
     unit = ((UNIT, g.one([Type.INT64, Type.INT64, Type.STRING, Type.FLOAT64, Type.DATE])),)
     schemas = {name: g.schema(unit) for name in ("p", "q")[: g.number(1, 2)]}
     shape = Persons(UNIT, tuple(schemas.items()))
-    example.persons["people"] = (shape, {name: g.rows(schema) for name, schema in schemas.items()})
+    # Few persons, so that most have several rows.
+    known = [g.one(g.pools[unit[0][1]][1:]) for _ in range(3)]
+    data = {
+        name: [(g.one([None, *known]), *row[1:]) for row in g.rows(schema)]
+        for name, schema in schemas.items()
+    }
+    example.persons["people"] = (shape, data)
     rows: list[tuple[Plan, Schema]] = [
         (PersonTable(name, g.one([1, 2, 3, 100])), schema) for name, schema in schemas.items()
     ]
+    g.pairs = 60
     body, _ = g.plan(rows, g.number(0, 3))
+    g.pairs = 35
     flatten = Flatten(body)
     return Term(flatten, (RootTable("people"),)), shape_of(body, shape)
 

@@ -24,7 +24,7 @@ from engines.test_conformance import EXAMPLES, bag, compare, thorough
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.errors import BadData, BadTransformation, DataChanged, EngineError
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term
 from fpinq.model.queries import Count, Frequencies, Moments, Rank, Sum
@@ -33,10 +33,12 @@ from fpinq.model.transformations import (
     First,
     GroupBy,
     Join,
+    LimitPerKey,
     LiteralTable,
     Partitioning,
     PartOf,
     Select,
+    Union,
     Where,
 )
 
@@ -513,12 +515,27 @@ def test_a_table_used_twice_at_every_step_is_computed_once(db: DuckDB) -> None:
     assert number_of(db, plan) == 2**11
 
 
-def test_a_long_chain_of_steps_is_measured(db: DuckDB) -> None:
+@pytest.mark.parametrize("kind", ["where", "select", "limit", "join", "union"])
+def test_a_chain_of_steps_is_measured_or_refused_before_the_charge(db: DuckDB, kind: str) -> None:
     db.add_root("t", [{"a": n} for n in range(10)])
-    plan: Plan = RootTable("t")
-    for _ in range(200):
-        plan = Term(Where(Apply("greater", (Column("a"), Literal.of(0)))), (plan,))
-    assert number_of(db, plan) == 9
+    root = RootTable("t")
+    key = (Column("a"),)
+    steps: dict[str, Any] = {
+        "where": Where(Apply("greater", (Column("a"), Literal.of(-1)))),
+        "select": Select((("a", Apply("clip", (Column("a"), Literal.of(0), Literal.of(50)))),)),
+        "limit": LimitPerKey(2, key),
+        "join": Join(key, key, First(1), First(1), (("a", Column("l.a")),)),
+        "union": Union(bag=True),
+    }
+    plan: Plan = root
+    for _ in range(99):
+        plan = Term(steps[kind], (plan, root) if kind in ("join", "union") else (plan,))
+    db.check_unchanged(plan)
+    assert number_of(db, plan) == 10
+    for _ in range(5_000):
+        plan = Term(steps["where"], (plan,))
+    with pytest.raises(BadTransformation, match="steps"):
+        db.check_unchanged(plan)
 
 
 def test_ten_thousand_parts_are_one_query(db: DuckDB) -> None:

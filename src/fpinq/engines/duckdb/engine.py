@@ -22,13 +22,16 @@ from fpinq.engines.duckdb import sources, statistics
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering, PersonSource, Source, canonical
-from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.errors import BadData, BadTransformation, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Persons, Plan, RootTable, Term
+from fpinq.model.plans import Flatten, Persons, Plan, RootTable, Term
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 
 _owner = logging.getLogger("fpinq.owner")
+
+# DuckDB refuses a thousand nested expressions; a step takes up to nine.
+MAX_DEPTH = 100
 
 
 @dataclass(frozen=True)
@@ -241,8 +244,17 @@ class DuckDB:
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
 
     def check_unchanged(self, plan: Plan) -> None:
-        """DataChanged if a file that the plan reads is not the one that was protected."""
-        for root in _roots_of(plan):
+        """DataChanged if a file that the plan reads is not the one that was protected.
+
+        Also BadTransformation if the plan is too deep for DuckDB. Both are
+        facts that do not depend on data: check before charging.
+        """
+        roots, depth = _survey(plan)
+        if depth > MAX_DEPTH:
+            raise BadTransformation(
+                f"a table made in {depth} steps: at most {MAX_DEPTH} can be computed at once"
+            )
+        for root in roots:
             if not all(pin.holds() for pin in self._pins[root]):
                 raise DataChanged(root)
 
@@ -296,18 +308,22 @@ def _log(error: Exception) -> str:
     return number
 
 
-def _roots_of(plan: Plan) -> set[str]:
-    """The roots that a plan reads."""
-    found: set[str] = set()
-    seen: set[int] = set()
+def _survey(plan: Plan) -> tuple[set[str], int]:
+    """The roots that a plan reads, and how deep it is. A shared part is looked at once."""
+    roots: set[str] = set()
+    depths: dict[int, int] = {}
     waiting: list[Plan] = [plan]
     while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
+        node = waiting[-1]
+        arguments = node.arguments if isinstance(node, Term) else ()
+        below = [argument for argument in arguments if id(argument) not in depths]
+        if below:
+            waiting += below
             continue
-        seen.add(id(node))
+        waiting.pop()
+        flatten = node.transformation if isinstance(node, Term) else None
+        inside = _survey(flatten.body)[1] if isinstance(flatten, Flatten) else 0
+        depths[id(node)] = 1 + inside + max((depths[id(argument)] for argument in arguments), default=0)
         if isinstance(node, RootTable):
-            found.add(node.root)
-        elif isinstance(node, Term):
-            waiting += node.arguments
-    return found
+            roots.add(node.root)
+    return roots, depths[id(plan)]
