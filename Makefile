@@ -25,7 +25,8 @@ lint: .venv/installed
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --cov=fpinq.model --cov-report=term-missing:skip-covered --cov-fail-under=100
+	$(BIN)/python -m pytest -n 2 tests/model tests/traces --cov=fpinq.model --cov-report=term-missing:skip-covered --cov-fail-under=100
+	$(BIN)/python -m pytest -n 2 --ignore=tests/model --ignore=tests/traces
 
 check: .venv/installed
 	$(BIN)/fpinq check

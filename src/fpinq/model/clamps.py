@@ -14,6 +14,9 @@ from fpinq.model.operators import evaluate, type_of
 # The largest integer up to which every integer is a double: grid points of floats stay below it.
 MAX_GRID = 2**53
 
+# A step and its inverse are doubles.
+MAX_STEP = 2**1000
+
 
 @dataclass(frozen=True)
 class Clamp:
@@ -51,7 +54,7 @@ def check_clamp(clamp: Clamp, schema: Schema) -> None:
     if clamp.magnitude > largest:
         raise BadQuery(f"bounds too wide: at most {largest} steps of {clamp.step} from zero")
     if not _is_power_of_two(clamp.step) or (found is Type.INT64 and clamp.step != 1):
-        raise BadQuery("the step must be a power of two, and 1 for integers")
+        raise BadQuery("the step must be a power of two (between 2^-1000 and 2^1000), and 1 for integers")
 
 
 def quantise(clamp: Clamp, row: Row) -> int | None:
@@ -66,4 +69,4 @@ def quantise(clamp: Clamp, row: Row) -> int | None:
 
 def _is_power_of_two(step: Fraction) -> bool:
     larger, smaller = max(step.numerator, step.denominator), min(step.numerator, step.denominator)
-    return type(step) is Fraction and smaller == 1 and larger > 0 and larger & (larger - 1) == 0
+    return type(step) is Fraction and smaller == 1 and 0 < larger <= MAX_STEP and larger & (larger - 1) == 0

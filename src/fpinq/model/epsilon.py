@@ -13,6 +13,7 @@ from fpinq.model.errors import BadEpsilon
 
 DIGITS = 18
 LIMIT = 10**DIGITS
+SMALLEST = Fraction(1, LIMIT)
 
 # Bounded repetition throughout: the size of a text is known before its value is computed.
 _DECIMAL = re.compile(r"[+-]?(\d{1,40})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
@@ -38,17 +39,14 @@ def decimal_down(number: Fraction, places: int = 6) -> str:
 
 def _exact(number: object, what: str, *, zero: bool) -> Fraction:
     # Exact types only: a subclass may redefine comparison and lie about its size.
-    value: Fraction
     if type(number) is int:
-        if abs(number) >= LIMIT:
-            raise _too_long(what)
-        value = Fraction(number)
+        value = _of_bounded(number, 1, what)
+    elif type(number) is Fraction:
+        value = _of_bounded(number.numerator, number.denominator, what)
     elif type(number) is float:
         value = _from_text(float.__repr__(number), what)
-    elif type(number) is Fraction:
-        value = number
     elif type(number) is Decimal:
-        value = _from_decimal(number, what)
+        value = _from_text(str(number).lower(), what)
     elif type(number) is str:
         value = _from_text(number.strip(), what)
     else:
@@ -56,39 +54,34 @@ def _exact(number: object, what: str, *, zero: bool) -> Fraction:
             f"{what} must be an int, float, Fraction, Decimal or a string such as '0.1' or '1/3', "
             f"not {type(number).__name__}; convert it first"
         )
-    if abs(value.numerator) >= LIMIT or value.denominator > LIMIT:
-        raise _too_long(what)
     if value < 0 or (value == 0 and not zero):
         raise BadEpsilon(f"{what} must be {'≥' if zero else '>'} 0")
     return value
 
 
-def _from_decimal(number: Decimal, what: str) -> Fraction:
-    if not number.is_finite():
-        raise BadEpsilon(f"{what} must be a finite number")
-    _, digits, exponent = number.as_tuple()
-    if len(digits) > 40 or not isinstance(exponent, int) or abs(exponent) > 99:
-        raise _too_long(what)
-    return Fraction(number)
-
-
 def _from_text(text: str, what: str) -> Fraction:
-    if text in ("nan", "inf", "-inf"):
-        raise BadEpsilon(f"{what} must be a finite number")
     if match := _FRACTION.fullmatch(text):
-        numerator, denominator = int(match[1]), int(match[2])
-        if denominator == 0:
-            raise BadEpsilon(f"{what} must not have a zero denominator")
-        return Fraction(numerator, denominator)
+        return _of_bounded(int(match[1]), int(match[2]), what)
     match = _DECIMAL.fullmatch(text)
     if match is None:
-        raise BadEpsilon(
-            f"{what} must be a number of at most {DIGITS} digits, such as 0.1 or '1/3'; this text is not one"
-        )
-    if match[3] is not None and abs(int(match[3])) > 99:
+        raise BadEpsilon(f"{what} must be a finite number such as 0.1 or '1/3', of at most {DIGITS} digits")
+    whole, fraction, exponent = match[1], match[2] or "", int(match[3] or 0)
+    digits = (whole + fraction).strip("0")
+    if len(digits) > DIGITS or abs(exponent) > 99:
         raise _too_long(what)
-    return Fraction(text)
+    value = Fraction(text)
+    if value and not SMALLEST <= abs(value) < LIMIT:
+        raise _too_long(what)
+    return value
+
+
+def _of_bounded(numerator: int, denominator: int, what: str) -> Fraction:
+    if denominator == 0:
+        raise BadEpsilon(f"{what} must not have a zero denominator")
+    if abs(numerator) >= LIMIT or denominator > LIMIT:
+        raise _too_long(what)
+    return Fraction(numerator, denominator)
 
 
 def _too_long(what: str) -> BadEpsilon:
-    return BadEpsilon(f"{what} must have at most {DIGITS} digits before and after the point")
+    return BadEpsilon(f"{what} must have at most {DIGITS} digits and lie between 1e-{DIGITS} and 1e{DIGITS}")

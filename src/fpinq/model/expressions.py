@@ -183,12 +183,3 @@ def checked_value(value: Value, type_: Type) -> Value:
 def canonical_float(number: float) -> float | None:
     """The one float that stands for number: NaN is null, −0 is 0."""
     return None if isnan(number) else number + 0.0
-
-
-def show(expression: Expression) -> str:
-    """The expression as a reader would write it."""
-    if isinstance(expression, Column):
-        return expression.name
-    if isinstance(expression, Literal):
-        return repr(expression.value) if expression.value is not None else "null"
-    return f"{expression.operator}({', '.join(show(a) for a in expression.arguments)})"

@@ -165,7 +165,7 @@ def shape_of(body: Plan, persons: Persons) -> Schema:
             return persons.table(name)
         case Term(transformation=transformation, arguments=arguments):
             return apply(transformation, [shape_of(argument, persons) for argument in arguments])
-        case RootTable():
+        case RootTable():  # pragma: no branch - exhaustive
             raise BadTransformation("a plan over one person's rows cannot see a whole root")
 
 
@@ -177,5 +177,5 @@ def rows_at_most(body: Plan) -> int:
         case Term(transformation=transformation, arguments=arguments):
             bounds = [rows_at_most(argument) for argument in arguments]
             return transformation.rows_at_most(*bounds)  # type: ignore[call-arg,arg-type,unused-ignore]
-        case RootTable():
+        case RootTable():  # pragma: no branch - exhaustive
             raise BadTransformation("a plan over one person's rows cannot see a whole root")

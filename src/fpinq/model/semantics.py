@@ -131,7 +131,7 @@ def step(c: Configuration, action: Action) -> Transition:
             return ask_scale(c, action)
         case AskBudget():
             return ask_budget(c)
-        case AskPrice():
+        case AskPrice():  # pragma: no branch - exhaustive
             return ask_price(c, action)
 
 

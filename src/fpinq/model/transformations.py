@@ -477,7 +477,7 @@ class Join:
         return _record_schema(self.record, joined_schema(left, right))
 
     def rows_at_most(self, left: int, right: int) -> int:
-        return left * right
+        return min(left * _least(right, self.right.at_most), right * _least(left, self.left.at_most))
 
 
 @dataclass(frozen=True)
@@ -508,6 +508,10 @@ def every_column(schema: Schema) -> tuple[Expression, ...]:
 
 def _times(stability: int, at_most: Stability) -> Stability:
     return at_most if isinstance(at_most, Unbounded) else stability * at_most
+
+
+def _least(rows: int, at_most: Stability) -> int:
+    return rows if isinstance(at_most, Unbounded) else min(rows, at_most)
 
 
 def check_count(count: object, what: str) -> None:

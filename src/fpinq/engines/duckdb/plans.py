@@ -300,15 +300,12 @@ class Lowering:
             return table
         persons = self.roots[root]
         assert isinstance(persons, PersonSource)
-        ids = " UNION ".join(
-            f"SELECT c{source.schema.names().index(persons.shape.unit)} AS {UNIT} FROM {source.relation}"
-            for source in persons.tables.values()
-        )
-        # A unit id may be a float: NaN is nobody, −0 is 0.
-        unit_type = next(iter(persons.tables.values())).schema.type_of(persons.shape.unit)
-        if unit_type is Type.FLOAT64:
-            ids = f"SELECT DISTINCT {canonical_float(UNIT)} AS {UNIT} FROM ({ids})"
-        everybody = f"(SELECT {UNIT} FROM ({ids}) WHERE {UNIT} IS NOT NULL)"
+        ids = []
+        for stored in persons.tables.values():
+            rows = canonical(_stored(stored))
+            unit = rows.columns[stored.schema.names().index(persons.shape.unit)].sql
+            ids.append(f"SELECT {unit} AS {UNIT} FROM {rows.source} WHERE {unit} IS NOT NULL")
+        everybody = f"(SELECT DISTINCT {UNIT} FROM ({' UNION ALL '.join(ids)}))"
         source = f"(SELECT {table.listed}, {UNIT} FROM {table.source} CROSS JOIN {everybody})"
         return replace(table, source=source, per_person=True)
 

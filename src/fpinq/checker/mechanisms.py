@@ -1,0 +1,61 @@
+"""Mechanisms whose probabilities are exact, so that the theorem can be compared, not estimated."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
+
+from fpinq.engines.reference import Database, Relation, compute, distance, transform
+from fpinq.model.queries import Statistic
+from fpinq.model.semantics import Measure
+from fpinq.model.traces import Distribution
+from fpinq.model.transformations import PartOf
+
+
+def base2(away: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """The probabilities of the answers 0 and 1 on a table `away` records from a public reference bag.
+
+    Answer 0 has probability aⁿ / (1 + a), a = 2^−ε: between tables at distance
+    n the ratio reaches exactly 2^(ε·n) when the reference is one of them. ε is
+    whole, so the probabilities are rational.
+    """
+    a = Fraction(1, 2 ** int(epsilon))
+    zero = a**away / (1 + a)
+    return zero, 1 - zero
+
+
+def base2_answers(database: Database, reference: Database) -> Distribution:
+    """The answers on a database, each part asked how far it is from the same part of the reference."""
+
+    def distribution(measure: Measure) -> Mapping[tuple[int, ...], Fraction]:
+        here, there = parts(measure, database), parts(measure, reference)
+        each = [base2(distance(t, u), measure.epsilon) for t, u in zip(here, there, strict=True)]
+        return {answers: _product(each, answers) for answers in product((0, 1), repeat=len(each))}
+
+    return distribution
+
+
+def parts(measure: Measure, database: Database) -> list[Relation]:
+    """The table that a measurement is about, or its parts."""
+    table = compute(measure.plan, database)
+    if measure.by is None:
+        return [table]
+    return [transform(PartOf(measure.by, index), table) for index in range(len(measure.by.keys))]
+
+
+def laplace_loss(left: Statistic, right: Statistic) -> int:
+    """The largest log-ratio of discrete Laplace answers between two statistics, in units of ε/Δ.
+
+    At answer v a coordinate's log-ratio is |v − q′| − |v − q|. Outside the
+    window that q and q′ span it is constant, so one step beyond covers all.
+    """
+    return sum(
+        max(abs(v - there) - abs(v - here) for v in range(min(here, there) - 1, max(here, there) + 2))
+        for here, there in ((left.get(j, 0), right.get(j, 0)) for j in left.keys() | right.keys())
+    )
+
+
+def _product(each: list[tuple[Fraction, Fraction]], answers: tuple[int, ...]) -> Fraction:
+    probability = Fraction(1)
+    for of_part, answer in zip(each, answers, strict=True):
+        probability *= of_part[answer]
+    return probability

@@ -1,0 +1,154 @@
+"""Wrong rules that the check must refute, as patches of the rules themselves.
+
+A check that has never failed proves little. Each mutant replaces one function
+or constant of the kernel and leaves the rest as it is; the run-time certificate
+is switched off, so that it is the theorem that refutes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+from unittest.mock import patch
+
+from fpinq.checker.programs import Violation, reports
+from fpinq.checker.scope import SCOPES
+from fpinq.model import semantics, sources, transformations
+from fpinq.model.plans import Transformation
+from fpinq.model.semantics import Configuration, Transition
+from fpinq.model.sources import Accounts, Part, Sensitivity, Source
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong rule: which attribute of what is replaced, and by what."""
+
+    name: str
+    target: Any
+    attribute: str
+    wrong: Any
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """After how many programs a mutant was refuted, and by which; None if it survived."""
+
+    mutant: str
+    programs: int
+    violation: Violation | None
+    shown: str = ""
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    """The kernel with the mutant's wrong rule, and without the certificate."""
+    with (
+        patch.object(mutant.target, mutant.attribute, mutant.wrong),
+        patch.object(sources, "certify", lambda *_: None),
+    ):
+        yield
+
+
+def refute(mutant: Mutant, show: Callable[[Violation], str]) -> Verdict:
+    """The smallest program of the default scope on which the mutant breaks the theorem."""
+    programs = 0
+    with applied(mutant):
+        for scope in SCOPES["default"]:
+            for report in reports(scope):
+                programs += report.programs
+                if report.violations:
+                    smallest = min(report.violations, key=_size)
+                    return Verdict(mutant.name, programs, smallest, show(smallest))
+    return Verdict(mutant.name, programs, None)
+
+
+def _size(violation: Violation) -> tuple[int, int]:
+    return len(violation.program), violation.neighbours.size
+
+
+# ── the mutants ──────────────────────────────────────────────────────────────────────
+
+
+def _last(maximum: Fraction, raised: Sequence[Fraction]) -> Fraction:
+    return list(raised)[-1]
+
+
+def _largest_epsilon(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
+    return max(counter, s * epsilon)
+
+
+def _combined_by_max(stability: Sequence[int], vectors: Sequence[Sensitivity]) -> Sensitivity:
+    combined: dict[Source, int] = {}
+    for c, v in zip(stability, vectors, strict=True):
+        for source, s in v.items():
+            combined[source] = max(combined.get(source, 0), c * s)
+    return combined
+
+
+def _raised_by_bottom(c: Configuration, charged: Accounts) -> Transition:
+    restored: dict[Source, Fraction] = {
+        root: c.accounts.counters.get(root, Fraction(0)) for root in charged.budgets
+    }
+    left_raised = replace(charged, counters={**charged.counters, **restored})
+    return Transition("Query⊥", semantics.BOTTOM, replace(c, accounts=left_raised))
+
+
+_charge = sources.charge
+
+
+def _one_entry(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> Accounts:
+    return _charge(accounts, dict(list(sensitivity.items())[:1]), epsilon)
+
+
+def _shared_parts(accounts: Accounts, count: int) -> tuple[Part, ...]:
+    return tuple(Part(0, number) for number in range(count))
+
+
+def _fits_before(before: Accounts, charged: Accounts) -> bool:
+    return all(before.counters.get(root, Fraction(0)) <= total for root, total in before.budgets.items())
+
+
+def _only_first_root(before: Accounts, charged: Accounts) -> bool:
+    root = next(iter(charged.budgets))
+    return charged.counters.get(root, Fraction(0)) <= charged.budgets[root]
+
+
+def _halved(self: transformations.Join) -> tuple[sources.Stability, ...]:
+    return (self.right.at_most, self.left.at_most)
+
+
+def _unbounded_for_free(transformation: Transformation, private: Sequence[bool]) -> tuple[int, ...]:
+    return tuple(c if isinstance(c, int) else 0 for c in transformation.stability)
+
+
+def _stability(transformation: type, wrong: tuple[int, ...]) -> tuple[type, str, tuple[int, ...]]:
+    return transformation, "stability", wrong
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant("max replaced by last", sources, "new_maximum", _last),
+    Mutant("parent not charged", sources, "forwarded", lambda c, growth: Fraction(0)),
+    Mutant("group_by at 1", *_stability(transformations.GroupBy, (1,))),
+    Mutant("union charging one side", *_stability(transformations.Union, (1, 0))),
+    Mutant("except at (1, 0)", *_stability(transformations.Except, (1, 0))),
+    Mutant("join at (R, L)", transformations.Join, "stability", property(_halved)),
+    Mutant("a part's counter as its largest ε", sources, "charged_directly", _largest_epsilon),
+    Mutant("forwarding unscaled", sources, "forwarded", lambda c, growth: growth),
+    Mutant("⊥ leaving counters raised", semantics, "query_bottom", _raised_by_bottom),
+    Mutant("two partitions sharing counters", sources, "fresh_parts", _shared_parts),
+    Mutant("vectors combined by max", sources, "combine", _combined_by_max),
+    Mutant("the budget tested before charging", sources, "fits", _fits_before),
+    Mutant("only one vector entry charged", sources, "charge", _one_entry),
+    Mutant("duplicate partition keys", transformations, "has_duplicates", lambda keys: False),
+    Mutant("take at 1", *_stability(transformations.Take, (1,))),
+    # and more of our own
+    Mutant("limit_per_key at 1", *_stability(transformations.LimitPerKey, (1,))),
+    Mutant("select_many at 1", *_stability(transformations.SelectMany, (1,))),
+    Mutant("group_join at (1, 1)", *_stability(transformations.GroupJoin, (1, 1))),
+    Mutant("concat charging the larger side", *_stability(transformations.Concat, (1, 0))),
+    Mutant("intersect charging one side", *_stability(transformations.Intersect, (1, 0))),
+    Mutant("semi-join bounded at (1, 1)", *_stability(transformations.SemiJoin, (1, 1))),
+    Mutant("∞ taken for 0 on private data", semantics, "bounded_stability", _unbounded_for_free),
+    Mutant("only the first root's budget tested", sources, "fits", _only_first_root),
+)

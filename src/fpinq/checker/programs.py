@@ -1,0 +1,248 @@
+"""Every program of a scope against the theorem.
+
+Adaptivity costs nothing in the search: a trace's probability is a product along
+one path and the accounting is a function of that path, so all adaptive programs
+reduce to all action sequences with all answers. Of a base-2 answer, 0 against
+the first run's own table is the worst: its ratio is exactly 2^(ε·|T ⊖ T′|), and
+answer 1 favours the second run. So the largest ratio over a program's traces is
+2 to the sum of its queries' ε·|T ⊖ T′|, and comparing exponents is comparing
+exact probabilities. With discrete Laplace the exponents are those of e.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpinq.checker.mechanisms import laplace_loss
+from fpinq.checker.scope import ROOTS, Neighbours, Scope, constructions, neighbours, questions, start
+from fpinq.engines.reference import Relation, compute, distance, measure, transform
+from fpinq.model.actions import Action, Partition, Query
+from fpinq.model.errors import ProgramError
+from fpinq.model.plans import Plan, Term
+from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.semantics import Configuration, Measure, step
+from fpinq.model.sources import Root
+from fpinq.model.transformations import Partitioning, PartOf
+
+Losses = NDArray[np.int64]
+Program = tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A program and two neighbouring databases on which the theorem fails."""
+
+    program: Program
+    neighbours: Neighbours
+    budget: int
+    loss: int
+    allowed: Fraction
+
+
+@dataclass
+class Report:
+    """What a check covered."""
+
+    programs: int = 0
+    checks: int = 0
+    traces: int = 0
+    refusals: int = 0
+    rejected: int = 0
+    tightest: Fraction = Fraction(0)
+    violations: list[Violation] = field(default_factory=list)
+
+    def add(self, other: "Report") -> None:
+        """Take another report into this one."""
+        self.programs += other.programs
+        self.checks += other.checks
+        self.traces += other.traces
+        self.refusals += other.refusals
+        self.rejected += other.rejected
+        self.tightest = max(self.tightest, other.tightest)
+        self.violations += other.violations
+
+
+class Pairs:
+    """The neighbours of a scope, with every plan computed once on every database."""
+
+    def __init__(self, pairs: list[Neighbours]) -> None:
+        # Sorted by how far the roots are apart: pairs of one kind share a bound.
+        self.pairs = sorted(pairs, key=lambda pair: pair.apart)
+        self.kinds = sorted({pair.apart for pair in pairs})
+        self.starts = [next(i for i, p in enumerate(self.pairs) if p.apart == kind) for kind in self.kinds]
+        numbers: dict[tuple[Relation, ...], int] = {}
+        self._sides = [
+            tuple(numbers.setdefault(tuple(side.values()), len(numbers)) for side in (p.left, p.right))
+            for p in self.pairs
+        ]
+        self._databases = [dict(zip(ROOTS, tables, strict=True)) for tables in numbers]
+        self._tables: dict[Plan, list[Relation]] = {}
+        self._losses: dict[tuple[Plan, Partitioning | None, PrimitiveQuery | None], Losses] = {}
+
+    def tables(self, plan: Plan) -> list[Relation]:
+        """The plan's table on every database."""
+        if plan not in self._tables:
+            if isinstance(plan, Term) and plan.arguments:
+                arguments = zip(*(self.tables(argument) for argument in plan.arguments), strict=True)
+                self._tables[plan] = [transform(plan.transformation, *tables) for tables in arguments]
+            else:
+                self._tables[plan] = [compute(plan, database) for database in self._databases]
+        return self._tables[plan]
+
+    def loss(self, plan: Plan, by: Partitioning | None, laplace: PrimitiveQuery | None) -> Losses:
+        """The largest log-ratio that a query's answers can have at ε = 1, for every pair."""
+        key = (plan, by, laplace)
+        if key not in self._losses:
+            if by is None:
+                tables = self.tables(plan)
+                self._losses[key] = np.array([_loss(tables[i], tables[j], laplace) for i, j in self._sides])
+            else:
+                parts = [Term(PartOf(by, index), (plan,)) for index in range(len(by.keys))]
+                self._losses[key] = np.sum([self.loss(part, None, laplace) for part in parts], axis=0)
+        return self._losses[key]
+
+
+def _loss(here: Relation, there: Relation, laplace: PrimitiveQuery | None) -> int:
+    if laplace is None:
+        return distance(here, there)
+    assert laplace.sensitivity == 1, "the losses are whole only then"
+    (left,), (right,) = measure(here, None, [laplace]), measure(there, None, [laplace])
+    return laplace_loss(left, right)
+
+
+@lru_cache(maxsize=1)
+def shared_pairs() -> Pairs:
+    """The pairs of every scope; a process computes its plans once."""
+    return Pairs(neighbours())
+
+
+def check(scope: Scope, laplace: PrimitiveQuery | None, shard: int = 0, shards: int = 1) -> Report:
+    """One shard of a scope, with the base-2 mechanism or with discrete Laplace on a query."""
+    report = Report()
+    for found in reports(scope, laplace, shard, shards):
+        report.add(found)
+    return report
+
+
+def reports(
+    scope: Scope, laplace: PrimitiveQuery | None = None, shard: int = 0, shards: int = 1
+) -> Iterator[Report]:
+    """Many small reports, those of the shortest programs first."""
+    sizes = product(range(scope.constructions + 1), range(1, scope.queries + 1), scope.budgets)
+    for constructed, queries, budget in sorted(sizes, key=lambda size: (size[0] + size[1], size)):
+        length = constructed + queries
+        nothing = np.zeros(len(shared_pairs().pairs), dtype=np.int64)
+        root = _Node(start(budget), (), nothing, 1, constructed, queries, ())
+        scout = _Search(scope, laplace, budget, shared_pairs(), Report(), length)
+        for number, node in enumerate(scout.prefixes(root)):
+            if number % shards == shard:
+                search = _Search(scope, laplace, budget, shared_pairs(), Report(), length)
+                search.extend(node)
+                yield search.report
+        # Every shard walks through all the beginnings; one of them reports what it met there.
+        if shard == 0:
+            yield scout.report
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A program so far: where it is, what it may have lost, and what is still to come."""
+
+    configuration: Configuration
+    program: Program
+    losses: Losses
+    traces: int
+    constructions: int
+    queries: int
+    unused: tuple[str, ...]
+
+
+@dataclass
+class _Search:
+    scope: Scope
+    laplace: PrimitiveQuery | None
+    budget: int
+    pairs: Pairs
+    report: Report
+    length: int
+
+    def prefixes(self, node: _Node) -> Iterator[_Node]:
+        """The programs' beginnings: pieces of work small enough to share out and to stop between."""
+        if len(node.program) == min(2, self.length - 1):
+            yield node
+        else:
+            for longer in self.successors(node):
+                yield from self.prefixes(longer)
+
+    def extend(self, node: _Node) -> None:
+        """Every program that begins like this."""
+        for longer in self.successors(node):
+            if longer.constructions or longer.queries:
+                self.extend(longer)
+            else:
+                self.conclude(longer)
+
+    def successors(self, node: _Node) -> Iterator[_Node]:
+        c, last = node.configuration, node.constructions + node.queries == 1
+        asked = any(isinstance(action, Query) for action in node.program)
+        if node.constructions and not last and (self.scope.interleaved or not asked):
+            for action in constructions(self.scope, c, len(node.program)):
+                try:
+                    built = step(c, action).configuration
+                except ProgramError:
+                    self.report.rejected += 1
+                    continue
+                made = action.targets if isinstance(action, Partition) else (action.target,)
+                yield _Node(
+                    built,
+                    (*node.program, action),
+                    node.losses,
+                    node.traces,
+                    node.constructions - 1,
+                    node.queries,
+                    made,
+                )
+        if node.queries and (self.scope.interleaved or not node.constructions):
+            for question in questions(self.scope, c):
+                # A program that never asks its newest table is a shorter one.
+                unused = () if question.table in node.unused else node.unused
+                if not (last and unused):
+                    yield self.asked(node, question, unused)
+
+    def asked(self, node: _Node, question: Query, unused: tuple[str, ...]) -> _Node:
+        transition = step(node.configuration, question)
+        label, losses, traces = transition.label, node.losses, node.traces
+        if isinstance(label, Measure):
+            losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * int(label.epsilon)
+            # A discrete Laplace answer is one of infinitely many, covered by its window.
+            traces *= 2 ** len(label.queries) if self.laplace is None else 1
+        else:
+            self.report.refusals += 1
+        program = (*node.program, question)
+        queries = node.queries - 1
+        return _Node(transition.configuration, program, losses, traces, node.constructions, queries, unused)
+
+    def conclude(self, node: _Node) -> None:
+        """The theorem for one program: 0 ≤ B′ ≤ B and p ≤ q·2^(Σ (B − B′)·d), on every pair."""
+        report, pairs, losses = self.report, self.pairs, node.losses
+        report.programs += 1
+        report.checks += len(pairs.pairs)
+        report.traces += node.traces
+        counters = node.configuration.accounts.counters
+        charged = [counters.get(Root(root), Fraction(0)) for root in ROOTS]
+        worst = np.maximum.reduceat(losses, pairs.starts).tolist()
+        for kind, first, loss in zip(pairs.kinds, pairs.starts, worst, strict=True):
+            allowed = sum((spent * d for spent, d in zip(charged, kind, strict=True)), Fraction(0))
+            if loss and allowed > 0:
+                report.tightest = max(report.tightest, loss / allowed)
+            if loss > allowed:
+                at = first + next(i for i, one in enumerate(losses[first:]) if one > allowed)
+                found = Violation(node.program, pairs.pairs[at], self.budget, int(losses[at]), allowed)
+                report.violations.append(found)
+        if not all(0 <= spent <= self.budget for spent in charged):
+            report.violations.append(Violation(node.program, pairs.pairs[0], self.budget, 0, Fraction(0)))

@@ -1,0 +1,88 @@
+"""fpinq demo: what the kernel charges, step by step."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from fpinq.model.actions import Action, AskBudget, AskScale, Assign, Partition, Query
+from fpinq.model.clamps import Clamp
+from fpinq.model.epsilon import decimal_down
+from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
+from fpinq.model.notation import show_action
+from fpinq.model.queries import Count, Moments
+from fpinq.model.semantics import Bottom, Configuration, Label, Measure, Told, initial, step
+from fpinq.model.sources import remaining, scaling_factor
+from fpinq.model.transformations import Concat, Partitioning, SelectMany, Where
+
+PEOPLE = Schema.of({"age": Type.INT64, "gender": Type.INT64})
+
+
+def run(_: Namespace) -> int:
+    """The paper's figure and its Listing 1, through the kernel's rules."""
+    print("The paper's figure: each table and how many of its records one record of A can change\n")
+    _play(initial({"A": (PEOPLE, Fraction(22))}), figure())
+    print("\nListing 1 with a budget of 1: two parts cost what one costs; then the budget is gone\n")
+    _play(initial({"people": (PEOPLE, Fraction(1))}), listing1())
+    print("\nNext: fpinq check  (the theorem, over every small program)")
+    return 0
+
+
+def figure() -> list[Action]:
+    """A…G with scaling factors 1, 2, 3, 10, 3, 3, 22."""
+    record = (("age", Column("age")), ("gender", Column("gender")))
+
+    def times(k: int) -> SelectMany:
+        return SelectMany((record,) * k, k)
+
+    by_gender = Partitioning(Column("gender"), (0, 1))
+    return [
+        Assign("B", times(2), ("A",)),
+        Assign("C", times(3), ("A",)),
+        Assign("D", times(5), ("B",)),
+        Partition(("E", "F"), "C", by_gender),
+        Assign("E4", times(4), ("E",)),
+        Assign("G", Concat(), ("D", "E4")),
+        Query("G", Fraction(1), (Count(),)),
+        AskBudget(),
+    ]
+
+
+def listing1() -> list[Action]:
+    """The average age of adults by gender, then of everybody, then one query too many."""
+    age: Expression = Column("age")
+    average = Moments(Clamp(age, 0, 110), 1)
+    return [
+        Assign("adults", Where(Apply("greater", (age, Literal.of(17)))), ("people",)),
+        Partition(("women", "men"), "adults", Partitioning(Column("gender"), (0, 1))),
+        Query("women", Fraction(1, 2), (average,)),
+        Query("men", Fraction(1, 2), (average,)),
+        Query("people", Fraction(1, 2), (average,)),
+        Query("people", Fraction(1, 10), (Count(),)),
+        AskScale("women"),
+    ]
+
+
+def _play(c: Configuration, actions: Sequence[Action]) -> None:
+    for action in actions:
+        transition = step(c, action)
+        c = transition.configuration
+        left = ", ".join(decimal_down(amount) for amount in remaining(c.accounts).values())
+        shown = f"{show_action(action):<48} {transition.rule:<9}  {_seen(transition.label):<3}"
+        print(f"  {shown} budget left {left}")
+    print()
+    factors = {name: scaling_factor(c.accounts, table.sensitivity) for name, table in c.environment.items()}
+    print("  scaling factors: " + ", ".join(f"{name} {factor}" for name, factor in factors.items()))
+
+
+def _seen(label: Label) -> str:
+    match label:
+        case Bottom():
+            return "⊥"
+        case Told(fact=int(factor)):
+            return str(factor)
+        case Told(fact=Mapping() as amounts):
+            return ", ".join(decimal_down(amount) for amount in amounts.values())
+        case Measure():
+            return "v"
+        case _:
+            return "τ"

@@ -1,0 +1,186 @@
+"""The checker: it passes on the kernel's rules, and fails on wrong ones."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import get_args
+
+import pytest
+
+from fpinq.checker.mechanisms import base2, base2_answers, laplace_loss
+from fpinq.checker.mutants import MUTANTS, Mutant, applied, refute
+from fpinq.checker.notation import show_violation
+from fpinq.checker.programs import Report, check, reports
+from fpinq.checker.propositions import Findings, check_propositions, clients, holds, is_private, sum_to_one
+from fpinq.checker.scope import (
+    BROAD,
+    INTERLEAVED,
+    LAPLACE,
+    NOISY,
+    SCOPES,
+    Scope,
+    neighbours,
+    start,
+)
+from fpinq.checker.stabilities import Finding, findings, instances
+from fpinq.model.actions import Partition, Query
+from fpinq.model.plans import Flatten, Transformation
+from fpinq.model.traces import Trace, traces
+from fpinq.model.transformations import Concat, Distinct, Take
+
+SMALL = replace(BROAD, queries=1)
+
+
+def test_the_theorem_holds_of_every_small_program() -> None:
+    report = check(SMALL, None)
+    assert report.programs > 1_000
+    assert report.violations == []
+    assert report.tightest == 1
+
+
+def test_the_theorem_holds_with_partitions_between_queries() -> None:
+    report = check(replace(INTERLEAVED, constructions=1), None)
+    assert report.violations == []
+    assert report.refusals > 0
+
+
+@pytest.mark.parametrize("name", sorted(LAPLACE))
+def test_the_theorem_holds_with_discrete_laplace_noise(name: str) -> None:
+    report = check(replace(NOISY, queries=1), LAPLACE[name])
+    assert report.programs > 500
+    assert report.violations == []
+
+
+def test_shards_cover_a_scope_exactly_once() -> None:
+    whole = check(SMALL, None)
+    parts = Report()
+    for shard in range(3):
+        parts.add(check(SMALL, None, shard, 3))
+    assert parts == whole
+
+
+def test_short_programs_come_first() -> None:
+    with applied(next(m for m in MUTANTS if m.name == "parent not charged")):
+        found = [len(v.program) for report in reports(BROAD) for v in report.violations]
+    assert found == sorted(found)
+    assert found[0] == 2
+
+
+def test_the_default_scope_has_no_blind_spot() -> None:
+    every = SCOPES["default"]
+    assert any(scope.binary and scope.constructions >= 2 for scope in every), "merged parts"
+    assert any(min(scope.budgets) <= 2 * max(scope.epsilons) for scope in every), "refusals"
+    assert any(scope.interleaved for scope in every), "partitions after queries"
+    assert "L" in start(1).environment, "literals"
+    assert max(len(pair.left["A"].rows) for pair in neighbours()) >= 2, "bags beyond the truncation bounds"
+    assert {pair.apart for pair in neighbours()} == {(1, 0), (0, 1), (1, 1)}, "two roots"
+
+
+# ── mutants ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_mutant_is_refuted(mutant: Mutant) -> None:
+    verdict = refute(mutant, show_violation)
+    assert verdict.violation is not None, "survived"
+    assert "query(" in verdict.shown
+    assert ("q·2^" in verdict.shown) or ("B′ ≤ B fails" in verdict.shown)
+
+
+def test_a_mutant_leaves_no_trace() -> None:
+    for mutant in MUTANTS:
+        before = getattr(mutant.target, mutant.attribute)
+        with applied(mutant):
+            pass
+        assert getattr(mutant.target, mutant.attribute) is before
+
+
+def test_the_mutants_of_the_specification_are_all_there() -> None:
+    assert len(MUTANTS) >= 15
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+# ── propositions ─────────────────────────────────────────────────────────────────────
+
+
+def test_the_propositions_hold_of_adaptive_clients() -> None:
+    found = check_propositions(neighbours(2)[::40])
+    assert found.clients > 300
+    assert found.failures == 0
+
+
+def test_the_propositions_fail_of_a_wrong_rule() -> None:
+    pair = next(p for p in neighbours(2) if p.apart == (1, 0))
+    with applied(next(m for m in MUTANTS if m.name == "parent not charged")):
+        assert not all(holds(client, pair, Findings()) for client in clients())
+
+
+def test_probabilities_that_do_not_sum_to_one_are_noticed() -> None:
+    assert not sum_to_one([Trace((), Fraction(1, 2), start(1))])
+
+
+def test_a_run_that_is_too_probable_is_noticed() -> None:
+    likely, unlikely = Trace((), Fraction(1), start(1)), Trace((), Fraction(1, 2), start(1))
+    assert is_private([unlikely], [likely], (1, 0))
+    assert not is_private([likely], [unlikely], (1, 0))
+
+
+# ── mechanisms ───────────────────────────────────────────────────────────────────────
+
+
+def test_the_base_2_mechanism_reaches_its_ratio_exactly() -> None:
+    near, far = base2(0, Fraction(2)), base2(3, Fraction(2))
+    assert sum(near) == sum(far) == 1
+    assert near[0] / far[0] == 2 ** (2 * 3)
+    assert near[1] <= far[1]
+
+
+def test_base_2_answers_of_a_parallel_query_are_independent() -> None:
+    pair = neighbours(1)[0]
+    by = next(a.by for a in _partitions(BROAD))
+    asked = Query("A", Fraction(1), (_count(), _count()), by)
+    found = list(traces(lambda _: asked, start(9), base2_answers(pair.left, pair.right), 1))
+    assert len(found) == 4
+    assert sum_to_one(found)
+
+
+def _count() -> object:
+    from fpinq.model.queries import Count
+
+    return Count()
+
+
+def _partitions(scope: Scope) -> list[Partition]:
+    from fpinq.checker.scope import constructions
+
+    return [a for a in constructions(scope, start(1), 0) if isinstance(a, Partition)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "loss"), [({0: 3}, {0: 5}, 2), ({}, {0: 1, 1: -2}, 3), ({}, {}, 0)]
+)
+def test_the_laplace_loss_is_the_l1_distance(left: dict[int, int], right: dict[int, int], loss: int) -> None:
+    assert laplace_loss(left, right) == loss
+
+
+# ── stability ────────────────────────────────────────────────────────────────────────
+
+
+def test_every_declared_stability_is_tight() -> None:
+    found = list(findings())
+    assert [f.shown for f in found if f.verdict != "tight"] == []
+
+
+def test_the_search_knows_every_transformation() -> None:
+    searched = {type(transformation) for transformation, _ in instances()} | {Flatten}
+    assert searched == set(get_args(Transformation))
+
+
+def test_a_stability_that_is_too_small_is_unsound_and_one_too_large_is_loose() -> None:
+    assert Finding(Take(1), 0, 1, 2, grows=False).verdict == "UNSOUND"
+    assert Finding(Concat(), 0, 3, 1, grows=False).verdict == "loose"
+    assert Finding(Distinct(), 0, 1, 1, grows=False).verdict == "tight"
+
+
+def test_a_wrong_stability_is_found_by_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Take, "stability", (1,))
+    assert "UNSOUND" in {f.verdict for f in findings(3) if isinstance(f.transformation, Take)}

@@ -1,0 +1,78 @@
+"""fpinq check and demo, as a person runs them."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from fpinq.checker import programs
+from fpinq.cli import check as command
+from fpinq.cli.main import main
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fpinq", *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_the_demo_shows_the_figure_and_the_refusal() -> None:
+    done = run("demo")
+    assert done.returncode == 0, done.stderr
+    assert "A 1, B 2, C 3, D 10, E 3, F 3, E4 12, G 22" in done.stdout
+    assert "⊥" in done.stdout
+
+
+def test_check_prints_what_it_covered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    from fpinq.checker import scope
+
+    small = (replace(scope.BROAD, queries=1, budgets=(1,)),)
+    monkeypatch.setattr(scope, "SCOPES", {"default": small})
+    monkeypatch.setattr(scope, "NOISY", small[0])
+    monkeypatch.setattr(command, "SHARDS", 2)
+    assert main(["check", "--jobs", "1"]) == 0
+    printed = capsys.readouterr().out
+    for what in ("programs", "checks", "traces", "tightest ratio", "violations         0"):
+        assert what in printed
+
+
+def test_check_fails_when_the_theorem_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    from fpinq.checker import scope
+    from fpinq.checker.mutants import MUTANTS, applied
+
+    small = replace(scope.BROAD, queries=1, budgets=(1,))
+    monkeypatch.setattr(scope, "SCOPES", {"default": (small,)})
+    monkeypatch.setattr(scope, "NOISY", small)
+    with applied(next(m for m in MUTANTS if m.name == "take at 1")):
+        assert main(["check", "--jobs", "1"]) == 1
+    assert "take[1]" in capsys.readouterr().out
+
+
+def test_stability_says_how_many_are_tight() -> None:
+    done = run("check", "--stability")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d+ tight, 0 loose, 0 unsound", done.stdout)
+
+
+def test_a_surviving_mutant_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fpinq.checker import mutants
+
+    harmless = mutants.Mutant("harmless", programs, "ROOTS", programs.ROOTS)
+    monkeypatch.setattr(mutants, "MUTANTS", (harmless,))
+    monkeypatch.setattr(mutants, "SCOPES", {"default": ()})
+    assert main(["check", "--mutants", "--jobs", "1"]) == 1
+
+
+def test_an_unknown_command_shows_the_usage() -> None:
+    done = run("frobnicate")
+    assert done.returncode == 2
+    assert "usage: fpinq" in done.stderr

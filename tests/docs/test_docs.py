@@ -1,0 +1,56 @@
+"""What the documentation says exists."""
+
+import ast
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from fpinq.model import errors, semantics
+from fpinq.model.actions import Action
+from fpinq.model.plans import Transformation
+
+ROOT = Path(__file__).parents[2]
+MODEL = (ROOT / "docs/model/README.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def functions(folder: str) -> set[str]:
+    names: set[str] = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    return names
+
+
+def test_every_test_that_the_model_page_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", MODEL))
+    assert named
+    assert named <= functions("tests")
+
+
+def test_every_rule_is_in_the_model_page() -> None:
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| [^|]+ \| `test", MODEL, re.MULTILINE)
+    assert len(rows) == len(get_args(Action)) + 1, "one rule per action, and ⊥"
+    assert all(callable(getattr(semantics, rule)) for rule in rows)
+
+
+@pytest.mark.parametrize("transformation", get_args(Transformation), ids=lambda t: t.__name__)
+def test_every_transformation_is_in_the_model_page(transformation: type) -> None:
+    assert f"`{transformation.__name__}`" in MODEL
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), target
+
+
+def test_every_error_says_what_it_is_for() -> None:
+    for name in dir(errors):
+        found = getattr(errors, name)
+        if isinstance(found, type) and issubclass(found, Exception):
+            assert found.__doc__

@@ -1,0 +1,311 @@
+"""Transformations and plans: shapes, stabilities, and what is refused."""
+
+from fractions import Fraction
+from typing import Any, get_args
+
+import pytest
+
+from fpinq.model.clamps import Clamp
+from fpinq.model.errors import (
+    BadExpression,
+    BadPartition,
+    BadQuery,
+    BadTransformation,
+    ProgramError,
+    UnboundedStability,
+    UnknownColumn,
+    WrongArity,
+)
+from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.plans import (
+    Flatten,
+    Persons,
+    PersonTable,
+    RootTable,
+    Term,
+    Transformation,
+    apply,
+    bounded_stability,
+    rows_at_most,
+)
+from fpinq.model.sources import UNBOUNDED
+from fpinq.model.transformations import (
+    Aggregate,
+    All,
+    Concat,
+    Distinct,
+    Except,
+    Explode,
+    First,
+    GroupBy,
+    GroupJoin,
+    Identity,
+    Intersect,
+    Join,
+    LimitPerKey,
+    LiteralTable,
+    Partitioning,
+    PartOf,
+    Select,
+    SelectMany,
+    SemiJoin,
+    Take,
+    Union,
+    Unique,
+    UniqueBy,
+    Where,
+    every_column,
+)
+
+S = Schema.of({"k": Type.INT64, "v": Type.FLOAT64, "s": Type.STRING})
+K, V, TEXT = Column("k"), Column("v"), Column("s")
+WORDS = Apply("split", (TEXT, Literal.of(" ")))
+PEOPLE = Persons("id", (("people", S), ("visits", S)))
+COUNT = (("n", Aggregate("count")),)
+KEY = (("k", K),)
+VISITS = PersonTable("visits", 5)
+
+
+def join(left: Any, right: Any) -> Join:
+    return Join((K,), (K,), left, right, (("a", Column("l.v")), ("b", Column("r.s"))))
+
+
+@pytest.mark.parametrize(
+    ("transformation", "stability"),
+    [
+        (LiteralTable(S, ()), ()),
+        (Identity(), (1,)),
+        (Select(KEY), (1,)),
+        (Where(Literal.of(True)), (1,)),
+        (Distinct(), (1,)),
+        (SelectMany((KEY,), 7), (7,)),
+        (Explode(WORDS, "w", 3), (3,)),
+        (Take(9), (2,)),
+        (GroupBy(KEY, COUNT), (2,)),
+        (LimitPerKey(9, (K,)), (2,)),
+        (UniqueBy((K,)), (1,)),
+        (Concat(), (1, 1)),
+        (Union(), (1, 1)),
+        (Intersect(bag=True), (1, 1)),
+        (Except(), (1, 1)),
+        (SemiJoin((K,), (K,)), (1, UNBOUNDED)),
+        (GroupJoin(("k",), (K,), (K,), COUNT, ()), (2, 2)),
+        (join(First(3), First(5)), (10, 6)),
+        (join(Unique(), First(5)), (5, 2)),
+        (join(Unique(), Unique()), (1, 1)),
+        (join(All(), First(5)), (5, UNBOUNDED)),
+        (PartOf(Partitioning(K, (1,)), 0), (1,)),
+        (Flatten(VISITS), (5,)),
+    ],
+)
+def test_a_transformation_has_its_stability(
+    transformation: Transformation, stability: tuple[Any, ...]
+) -> None:
+    assert transformation.stability == stability
+    arguments = [PEOPLE] if isinstance(transformation, Flatten) else [S] * len(stability)
+    assert isinstance(apply(transformation, arguments), Schema)
+    with pytest.raises(WrongArity):
+        apply(transformation, [*arguments, S])
+
+
+def test_every_transformation_is_in_the_table_above() -> None:
+    marks = test_a_transformation_has_its_stability.pytestmark  # type: ignore[attr-defined]
+    assert {type(case[0]) for case in marks[0].args[1]} == set(get_args(Transformation))
+
+
+@pytest.mark.parametrize(
+    ("transformation", "columns"),
+    [
+        (Select((("a", Apply("negate", (K,))),)), {"a": Type.INT64}),
+        (
+            GroupBy(KEY, (("m", Aggregate("max", V)), *COUNT)),
+            {"k": Type.INT64, "m": Type.FLOAT64, "n": Type.INT64},
+        ),
+        (GroupBy((), (("t", Aggregate("sum", Clamp(K, 0, 9))),)), {"t": Type.INT64}),
+        (GroupBy((), (("t", Aggregate("average", Clamp(K, 0, 9))),)), {"t": Type.FLOAT64}),
+        (GroupBy((), (("t", Aggregate("sum", Clamp(V, 0, 9))),)), {"t": Type.FLOAT64}),
+        (Explode(WORDS, "w", 3), {"w": Type.STRING}),
+        (SelectMany((KEY, KEY), 1), {"k": Type.INT64}),
+    ],
+)
+def test_a_result_has_its_shape(transformation: Transformation, columns: dict[str, Type]) -> None:
+    assert apply(transformation, [S]) == Schema.of(columns)
+
+
+def test_a_join_sees_both_sides_columns() -> None:
+    assert apply(join(Unique(), Unique()), [S, S]) == Schema.of({"a": Type.FLOAT64, "b": Type.STRING})
+    group_join = GroupJoin(("key",), (K,), (K,), COUNT, (("m", Aggregate("min", TEXT)),))
+    assert apply(group_join, [S, S]).names() == ("key", "n", "m")
+
+
+@pytest.mark.parametrize(
+    ("transformation", "error", "why"),
+    [
+        (Where(K), BadTransformation, "predicate"),
+        (Where(Column("x")), UnknownColumn, "unknown column"),
+        (Select(()), BadTransformation, "one or more columns"),
+        (Select((("a", K), ("a", V))), BadTransformation, "different names"),
+        (Select((("", K),)), BadTransformation, "different names"),
+        (Select((("a", WORDS),)), BadTransformation, "select_many"),
+        (SelectMany((), 1), BadTransformation, "records"),
+        (SelectMany((KEY, (("k", V),)), 2), BadTransformation, "same columns"),
+        (SelectMany((KEY,), 0), BadTransformation, "whole number"),
+        (Explode(TEXT, "w", 2), BadTransformation, "array"),
+        (Explode(WORDS, "w", -1), BadTransformation, "whole number"),
+        (Take(0), BadTransformation, "whole number"),
+        (Take(True), BadTransformation, "whole number"),
+        (LimitPerKey(1, (WORDS,)), BadTransformation, "key"),
+        (GroupBy(KEY, (("k", Aggregate("count")),)), BadTransformation, "different names"),
+        (GroupBy(KEY, (("n", Aggregate("count", K)),)), BadTransformation, "count takes nothing"),
+        (GroupBy(KEY, (("n", Aggregate("sum", K)),)), BadTransformation, "clamp"),
+        (GroupBy(KEY, (("n", Aggregate("max", Clamp(K, 0, 1))),)), BadTransformation, "expression"),
+        (GroupBy(KEY, (("n", Aggregate("max")),)), BadTransformation, "expression"),
+        (GroupBy(KEY, (("n", Aggregate("sum", Clamp(TEXT, 0, 1))),)), BadQuery, "number"),
+        (PartOf(Partitioning(K, ()), 0), BadPartition, "needs keys"),
+        (PartOf(Partitioning(K, (1, 1)), 0), BadPartition, "different"),
+        (PartOf(Partitioning(V, (0.0, -0.0)), 0), BadPartition, "different"),
+        (PartOf(Partitioning(K, ("a",)), 0), BadExpression, "expected int64"),
+        (PartOf(Partitioning(K, (True,)), 0), BadExpression, "expected int64"),
+        (PartOf(Partitioning(WORDS, ("a",)), 0), BadPartition, "cannot partition"),
+        (Flatten(VISITS), BadTransformation, "persons"),
+    ],
+)
+def test_a_senseless_transformation_is_refused(
+    transformation: Transformation, error: type[ProgramError], why: str
+) -> None:
+    with pytest.raises(error, match=why):
+        apply(transformation, [S])
+
+
+OTHER = Schema.of({"k": Type.STRING})
+
+
+@pytest.mark.parametrize(
+    ("transformation", "why"),
+    [
+        (Concat(), "same columns"),
+        (Union(), "same columns"),
+        (Intersect(), "same columns"),
+        (Except(), "same columns"),
+        (SemiJoin((K,), (K,)), "same types"),
+        (SemiJoin((), ()), "same types"),
+        (join(First(0), First(1)), "whole number"),
+        (join(First(1), First(0)), "whole number"),
+        (GroupJoin(("a",), (K,), (K,), (), ()), "same types"),
+        (GroupJoin((), (TEXT,), (K,), COUNT, ()), "name for every key"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(transformation: Transformation, why: str) -> None:
+    with pytest.raises(BadTransformation, match=why):
+        apply(transformation, [S, OTHER])
+
+
+def test_a_literal_table_checks_its_rows() -> None:
+    assert LiteralTable(Schema.of({"v": Type.FLOAT64}), ((float("nan"),), (-0.0,))).rows == ((None,), (0.0,))
+    with pytest.raises(BadTransformation, match="every column"):
+        LiteralTable(S, ((1,),))
+    with pytest.raises(BadExpression):
+        LiteralTable(Schema.of({"k": Type.INT64}), (("a",),))
+
+
+def test_every_column_is_the_record() -> None:
+    assert every_column(S) == (K, V, TEXT)
+
+
+def test_null_is_a_partition_key_and_nan_is_null() -> None:
+    assert Partitioning(V, (float("nan"), 1.0)).keys == (None, 1.0)
+    assert apply(PartOf(Partitioning(K, (None, 1)), 0), [S]) == S
+
+
+# ── stability on private data ────────────────────────────────────────────────────────
+
+
+def test_an_unbounded_stability_needs_a_public_table() -> None:
+    semi_join = SemiJoin((K,), (K,))
+    assert bounded_stability(semi_join, [True, False]) == (1, 0)
+    with pytest.raises(UnboundedStability, match="argument 2") as caught:
+        bounded_stability(semi_join, [False, True])
+    assert caught.value.argument == 1
+
+
+# ── persons ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        (Term(Identity(), (VISITS,)), 5),
+        (Term(SelectMany((KEY, KEY), 2), (VISITS,)), 10),
+        (Term(Explode(WORDS, "w", 3), (VISITS,)), 15),
+        (Term(Take(2), (VISITS,)), 2),
+        (Term(GroupBy((), COUNT), (VISITS,)), 1),
+        (Term(GroupBy(KEY, COUNT), (VISITS,)), 5),
+        (Term(LimitPerKey(2, ()), (VISITS,)), 2),
+        (Term(LimitPerKey(2, (K,)), (VISITS,)), 5),
+        (Term(Concat(), (VISITS, PersonTable("people", 1))), 6),
+        (Term(Intersect(), (VISITS, PersonTable("people", 1))), 1),
+        (Term(Except(), (VISITS, PersonTable("people", 1))), 5),
+        (Term(SemiJoin((K,), (K,)), (VISITS, VISITS)), 5),
+        (Term(GroupJoin(("k",), (K,), (K,), COUNT, ()), (VISITS, PersonTable("people", 1))), 6),
+        (Term(join(All(), All()), (PersonTable("people", 2), VISITS)), 10),
+        (Term(join(First(3), First(2)), (PersonTable("people", 1), VISITS)), 2),
+        (Term(Concat(), (VISITS, Term(LiteralTable(S, ((1, 1.0, "a"),)), ()))), 6),
+    ],
+)
+def test_a_persons_plan_has_a_row_bound_which_is_its_stability(body: Term, rows: int) -> None:
+    assert rows_at_most(body) == rows
+    assert isinstance(apply(Flatten(body), [PEOPLE]), Schema)
+    assert Flatten(body).stability == (rows,)
+
+
+def test_flatten_inside_a_flatten_makes_no_sense() -> None:
+    nested = Term(Flatten(VISITS), (VISITS,))
+    assert rows_at_most(nested) == 25
+    with pytest.raises(BadTransformation, match="persons"):
+        apply(Flatten(nested), [PEOPLE])
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (PersonTable("visits", 0), "whole number"),
+        (PersonTable("doctors", 1), "no table 'doctors'"),
+        (RootTable("A"), "whole root"),
+        (Term(Where(K), (VISITS,)), "predicate"),
+    ],
+)
+def test_a_persons_plan_that_makes_no_sense_is_refused(body: Any, why: str) -> None:
+    with pytest.raises(BadTransformation, match=why):
+        apply(Flatten(body), [PEOPLE])
+
+
+def test_a_whole_root_has_no_row_bound() -> None:
+    with pytest.raises(BadTransformation):
+        rows_at_most(RootTable("A"))
+
+
+def test_persons_must_be_flattened_first() -> None:
+    with pytest.raises(BadTransformation, match="flatten"):
+        apply(Distinct(), [PEOPLE])
+
+
+# ── clamps ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("clamp", "why"),
+    [
+        (Clamp(K, 2, 1), "lower ≤ upper"),
+        (Clamp(K, 0.5, 1), "lower ≤ upper"),  # type: ignore[arg-type]
+        (Clamp(V, 0, 2**53 + 1), "too wide"),
+        (Clamp(K, 0, 2**63 + 1), "too wide"),
+        (Clamp(V, 0, 1, Fraction(1, 3)), "power of two"),
+        (Clamp(V, 0, 1, Fraction(0)), "power of two"),
+        (Clamp(V, 0, 1, Fraction(-1, 2)), "power of two"),
+        (Clamp(V, 0, 1, 1), "power of two"),  # type: ignore[arg-type]
+        (Clamp(K, 0, 1, Fraction(1, 2)), "1 for integers"),
+    ],
+)
+def test_senseless_bounds_are_refused(clamp: Clamp, why: str) -> None:
+    with pytest.raises(BadQuery, match=why):
+        apply(GroupBy((), (("t", Aggregate("sum", clamp)),)), [S])
