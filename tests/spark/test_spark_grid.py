@@ -87,6 +87,7 @@ def chunks(expressions: list[Expression], size: int) -> Iterator[list[Expression
 
 def check(spark: Any, notes: Notes, size: int, label: str) -> int:
     compared = 0
+    wrong: list[tuple[Any, ...]] = []
     for number, ((schema, rows), expressions) in enumerate(by_table(notes).items()):
         name = f"{label}{number}"
         given = [dict(zip(schema.names(), row, strict=True)) for row in rows]
@@ -99,8 +100,10 @@ def check(spark: Any, notes: Notes, size: int, label: str) -> int:
                 row = dict(zip(schema.names(), rows[record[0]], strict=True))
                 for expression, value in zip(chunk, record[1:], strict=True):
                     expected = evaluate(expression, row)
-                    assert equal(expression, value, expected), (expression, row, value, expected)
                     compared += 1
+                    if not equal(expression, value, expected):
+                        wrong.append((expression, row, value, expected))
+    assert not wrong, (len(wrong), wrong[:3], {str(e)[:40] for e, *_ in wrong})
     return compared
 
 

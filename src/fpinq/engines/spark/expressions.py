@@ -485,7 +485,9 @@ def _log(scope: Scope, type_: Type, a: Code) -> Code:
 def _power(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     a, b = scope.bind(a), scope.bind(b)
     base = f"CASE WHEN {a.sql} = 0 AND {b.sql} < 0 THEN NULL ELSE {a.sql} END"
-    return _not_nan(scope, scope.code(f"pow({base}, {b.sql}) + {_ZERO}", type_, a, b, times=2))
+    # To C the infinite power of ±1 is 1, to Java it is NaN.
+    exponent = f"CASE WHEN abs({a.sql}) = 1 AND abs({b.sql}) = {double(inf)} THEN 0D ELSE {b.sql} END"
+    return _not_nan(scope, scope.code(f"pow({base}, {exponent}) + {_ZERO}", type_, a, b, times=4))
 
 
 def _seconds(scope: Scope, a: Code, b: Code) -> Code:
