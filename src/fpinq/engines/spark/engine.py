@@ -35,6 +35,8 @@ _owner = logging.getLogger("fpinq.owner")
 
 # What the SQL means must not depend on how a cluster is set up.
 _MEANING = {
+    # One round per layer of subqueries; a plan may have hundreds.
+    "spark.sql.analyzer.maxIterations": "10000",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
