@@ -11,7 +11,6 @@ from math import isnan
 from typing import Any
 
 from engines.generators import Example
-from fpinq.engines import reference
 from fpinq.engines.spark import statistics
 from fpinq.engines.spark.expressions import SQL_TYPES, Parameters, double, render
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical
@@ -135,8 +134,3 @@ def statistics_of(measurement: statistics.Measurement, statement: Statement) -> 
     """The statistics that a statement found."""
     columns = zip(*statement.found, strict=True) if statement.found else [()] * len(measurement.names)
     return measurement.read({name: list(c) for name, c in zip(measurement.names, columns, strict=True)})
-
-
-def relation_of(plan: Plan, database: reference.Database) -> reference.Relation:
-    """What the reference says."""
-    return reference.compute(plan, database)

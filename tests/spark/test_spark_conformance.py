@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from engines.generators import Example, plan_examples
@@ -15,6 +14,7 @@ from engines.test_conformance import bag, compare, load
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.spark import statistics
+from fpinq.engines.spark.engine import _MEANING
 from spark.batches import Batch, Statement, statistics_of
 from spark.gaps import mentions_last_bit
 
@@ -47,7 +47,7 @@ Case = tuple[
 ]
 
 
-def computed(session: Any, chosen: list[Example]) -> Iterator[Case]:
+def computed(sessions: list[Any], chosen: list[Example]) -> Iterator[Case]:
     """The examples with what Spark found for them, batch by batch."""
     for start in range(0, len(chosen), BATCH):
         batch = Batch()
@@ -62,14 +62,14 @@ def computed(session: Any, chosen: list[Example]) -> Iterator[Case]:
                     batch.measurement(roots, example.plan, example.by, example.queries),
                 )
             )
-        batch.run(session)
+        batch.run(sessions[start // BATCH % len(sessions)])
         yield from cases
 
 
 def test_random_plans_have_the_reference_rows_and_statistics(spark: Any) -> None:
     duckdb = DuckDB()
     compared = 0
-    for example, rows, whole, parts in computed(spark._sessions[0], examples(EXAMPLES)):
+    for example, rows, whole, parts in computed(settings_of(spark), examples(EXAMPLES)):
         expected = reference.compute(example.plan, example.database())
         assert bag(rows.found) == bag(expected.rows), example
         assert statistics_of(*whole) == reference.measure(expected, None, [example.whole]), example
@@ -85,14 +85,12 @@ def test_random_plans_go_through_the_front_door(spark: Any) -> None:
         compare(spark, example, load(spark, example))
 
 
-@pytest.mark.parametrize("codegen", ["false"])
-def test_interpreted_plans_agree_as_well(spark: Any, codegen: str) -> None:
-    session = spark._sessions[0].newSession()
-    for key in ("spark.sql.ansi.enabled", "spark.sql.caseSensitive", "spark.sql.session.timeZone"):
-        session.conf.set(key, spark._sessions[0].conf.get(key))
-    session.conf.set("spark.sql.codegen.wholeStage", codegen)
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    for example, rows, _, parts in computed(session, examples(20)):
-        expected = reference.compute(example.plan, example.database())
-        assert bag(rows.found) == bag(expected.rows), example
-        assert statistics_of(*parts) == reference.measure(expected, example.by, example.queries), example
+def settings_of(spark: Any) -> list[Any]:
+    """Sessions that mean the same and compute it differently: adaptive, plain, interpreted."""
+    adaptive, plain = spark._sessions
+    interpreted = plain.newSession()
+    for key in _MEANING:
+        interpreted.conf.set(key, plain.conf.get(key))
+    interpreted.conf.set("spark.sql.codegen.wholeStage", "false")
+    interpreted.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return [adaptive, plain, interpreted]

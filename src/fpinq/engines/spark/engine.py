@@ -10,6 +10,7 @@ same; its settings are not touched.
 """
 
 import contextlib
+import io
 import logging
 import os
 import secrets
@@ -205,8 +206,10 @@ class Spark:
         lowering = Lowering(self._roots, self._token)
         measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
         with self._frame(plan, lowering, measurement.sql) as frame:
-            shown = frame._explain_string()  # type: ignore[operator]
-        return measurement.sql, shown
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown):
+                frame.explain()
+        return measurement.sql, shown.getvalue()
 
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file of this machine that the plan reads is not the one that was protected."""
@@ -233,19 +236,21 @@ class Spark:
         # One shuffle at the end needs no second thoughts, and is then one job.
         session = plain if is_row_by_row(plan) else adaptive
         given = dict(lowering.parameters.given())
-        kept: list[tuple[str, DataFrame]] = []
-        group = f"fpinq-{secrets.token_hex(4)}"
+        kept: list[str] = []
         try:
-            for name, shared in lowering.kept:
-                kept.append((name, session.sql(shared, args=given).persist()))
-                kept[-1][1].createOrReplaceTempView(name)
-            with self._watching(session, group):
+            with self._watching(session, f"fpinq-{secrets.token_hex(4)}"):
+                for name, shared in lowering.kept:
+                    # A checkpoint is a leaf to the planner. If a worker dies with it, the measurement fails.
+                    # Concatenations add up partitions: no more of them than a shuffle would make.
+                    most = int(str(session.conf.get("spark.sql.shuffle.partitions")))
+                    frame = session.sql(shared, args=given).coalesce(most)
+                    frame.localCheckpoint().createOrReplaceTempView(name)
+                    kept.append(name)
                 yield session.sql(sql, args=given)
         finally:
             with contextlib.suppress(Exception):
-                for name, frame in reversed(kept):
+                for name in kept:
                     session.catalog.dropTempView(name)
-                    frame.unpersist()
 
     @contextlib.contextmanager
     def _watching(self, session: "SparkSession", group: str) -> Iterator[None]:
