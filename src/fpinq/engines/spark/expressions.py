@@ -2,9 +2,8 @@
 
 Total by construction: an operator that could raise under ANSI rules gets null
 in place of the argument that would make it raise, so nothing depends on which
-rows the engine chooses to evaluate. `try_multiply` is used only where a product
-is within a hair of 2⁶³: a failing row costs an exception, which a clock could
-see.
+rows the engine chooses to evaluate. `try_multiply` decides where a product is
+too near to 2⁶³ for doubles to tell (docs/decisions/0032).
 
 An argument that an operator mentions more than once is computed once, in a
 subquery below (a *binding*), so the text grows linearly with the expression.

@@ -1,7 +1,7 @@
 """Exact sums of integers in BIGINT arithmetic alone.
 
 A sum of 64-bit integers may need more than 64 bits. Spark's DECIMAL(38, 0) has
-them, at several times the cost of a BIGINT (docs/decisions/0030). So a wide
+them, and rules of its own for precision (docs/decisions/0030). Here a wide
 integer is added up in limbs of 22 bits, each with 41 bits to spare: beyond
 2⁴¹ rows, two million million, ANSI rules make it an error, never a wrong sum.
 """

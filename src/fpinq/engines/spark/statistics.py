@@ -158,14 +158,14 @@ def _point(scope: Scope, clamp: Clamp, from_lower: bool) -> Code:
 
 def _is_in_a_part(scope: Scope, key: Code, by: Partitioning) -> Code | None:
     """Whether a record is in any part, if that is short to say."""
+    present: list[Any] = [value for value in by.keys if value is not None]
+    if key.type is Type.INT64 and present and max(present) - min(present) + 1 == len(present):
+        first, last = (scope.literal(end(present), key.type) for end in (min, max))
+        test = f"{key.sql} BETWEEN {first.sql} AND {last.sql}"
+        return scope.code(f"({test} OR {key.sql} IS NULL)" if None in by.keys else test, Type.BOOL, key)
     if len(by.keys) <= _LISTED_KEYS:
         return scope.code(_is_one_of(scope, key, by.keys), Type.BOOL, key)
-    present: list[Any] = [value for value in by.keys if value is not None]
-    if key.type is not Type.INT64 or max(present) - min(present) + 1 != len(present):
-        return None
-    first, last = (scope.literal(end(present), key.type) for end in (min, max))
-    test = f"{key.sql} BETWEEN {first.sql} AND {last.sql}"
-    return scope.code(f"({test} OR {key.sql} IS NULL)" if None in by.keys else test, Type.BOOL, key)
+    return None
 
 
 def _is_one_of(scope: Scope, key: Code, values: Sequence[Value]) -> str:
