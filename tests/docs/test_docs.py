@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import pandas as pd
 import pytest
 
+import fpinq as fp
 from fpinq.model import errors, semantics
 from fpinq.model.actions import Action
 from fpinq.model.plans import Transformation
@@ -56,3 +58,13 @@ def test_every_error_says_what_it_is_for() -> None:
         found = getattr(errors, name)
         if isinstance(found, type) and issubclass(found, Exception):
             assert found.__doc__
+
+
+def test_the_readme_s_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert program is not None
+    people = [{"age": 10 + i % 80, "gender": i % 2} for i in range(1000)]
+    pd.DataFrame(people).to_parquet(tmp_path / "people.parquet")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(fp.BudgetExceeded):
+        exec(program[1], {})
