@@ -42,7 +42,9 @@ def _exact(number: object, what: str, *, zero: bool) -> Fraction:
     if type(number) is int:
         value = _of_bounded(number, 1, what)
     elif type(number) is Fraction:
-        value = _of_bounded(number.numerator, number.denominator, what)
+        value = number
+        if abs(value.numerator) >= LIMIT or value.denominator > LIMIT:
+            raise _too_long(what)
     elif type(number) is float:
         value = _from_text(float.__repr__(number), what)
     elif type(number) is Decimal:
@@ -54,7 +56,7 @@ def _exact(number: object, what: str, *, zero: bool) -> Fraction:
             f"{what} must be an int, float, Fraction, Decimal or a string such as '0.1' or '1/3', "
             f"not {type(number).__name__}; convert it first"
         )
-    if value < 0 or (value == 0 and not zero):
+    if value.numerator < 0 or (value.numerator == 0 and not zero):
         raise BadEpsilon(f"{what} must be {'≥' if zero else '>'} 0")
     return value
 

@@ -173,7 +173,7 @@ def assign(c: Configuration, action: Assign) -> Transition:
     sensitivity = sources.combine(stability, [table.sensitivity for table in arguments])
     plan = Term(action.transformation, tuple(table.plan for table in arguments))
     environment = {**c.environment, action.target: Table(plan, shape, sensitivity)}
-    return Transition("Assign", TAU, replace(c, environment=environment))
+    return Transition("Assign", TAU, Configuration(environment, c.accounts))
 
 
 def partition(c: Configuration, action: Partition) -> Transition:
@@ -207,7 +207,7 @@ def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
     With a partitioning it is a fresh partition whose parts are asked once each:
     their counters reach ε together, the maximum grows by ε, v·ε is forwarded.
     """
-    return Transition("Query", measured, replace(c, accounts=charged))
+    return Transition("Query", measured, Configuration(c.environment, charged))
 
 
 def query_bottom(c: Configuration, charged: Accounts) -> Transition:

@@ -136,7 +136,7 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
     maxima, raised = settle(accounts, counters, sensitivity)
     if any(counters[source].denominator.bit_length() > MAX_BITS for source in raised):
         raise BadEpsilon("too many different denominators: the exact sum has too many digits; use round ε")
-    charged = replace(accounts, counters=counters, direct=direct, maxima=maxima)
+    charged = Accounts(accounts.budgets, counters, direct, accounts.partitions, maxima, accounts.mentions)
     certify(charged, raised)
     return charged
 
@@ -210,7 +210,7 @@ def price(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> di
 
 def scaling_factor(accounts: Accounts, sensitivity: Sensitivity) -> int:
     """How many records of the table one record of a root may change: the price of ε = 1 on fresh counters."""
-    fresh = replace(accounts, counters={}, direct={}, maxima={})
+    fresh = Accounts(accounts.budgets, partitions=accounts.partitions, mentions=accounts.mentions)
     return max((int(added) for added in price(fresh, sensitivity, ONE).values()), default=0)
 
 
