@@ -4,7 +4,8 @@
 
 Most rows draw from the mechanisms over one exact statistic, as a query does; rows marked "end to end" ask a
 table through the client. Peers (opendp, diffprivlib, python-dp) run if they can be imported, here or by
-another interpreter given with --peers; they are there to look at and decide nothing. Exits with 1 if a bar
+another interpreter given with --peers; they are there to look at and decide nothing (diffprivlib takes the
+number of records as public, which is why its counts and averages have less to hide). Exits with 1 if a bar
 is missed.
 """
 

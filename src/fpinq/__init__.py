@@ -137,3 +137,12 @@ __all__ = [
     "unique",
     "variance",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """fp.Spark, which needs the extra [spark] and a Java: imported when it is asked for."""
+    if name == "Spark":
+        from fpinq.engines.spark import Spark
+
+        return Spark
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

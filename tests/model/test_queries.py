@@ -169,7 +169,6 @@ def test_a_float_becomes_the_nearest_grid_point_ties_to_even(number: float | Non
         (Tree(Clamp(X, 0, MAX_BINS), 2, 2), "coarser"),
         (Tree(Clamp(X, 0, 1), 1, 1), "branches"),
         (Tree(Clamp(X, 0, 1), 2, 26), "levels"),
-        (Tree(Clamp(X, 0, 1), 2, True), "integers"),
         (Choice(()), "candidates"),
         (Choice((Clamp(X, 1, 0),)), "lower ≤ upper"),
     ],

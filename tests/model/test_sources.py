@@ -190,6 +190,13 @@ def test_the_certificate_holds_after_a_charge() -> None:
     certify(charged_part())
 
 
+def test_accounts_put_together_from_their_parts_know_what_depends_on_what() -> None:
+    charged = charged_part()
+    again = Accounts(charged.budgets, charged.counters, charged.direct, charged.partitions, charged.maxima)
+    assert again.mentions == charged.mentions == {A: (0,)}
+    certify(again)
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -53,7 +53,8 @@ def protect(
     process: the same data under the same name goes on with what is left,
     changed data is DataChanged, and the same data under another name SameData.
     """
-    root = _Root(system_for(engine, ledger), _named(data, name, ledger), budget, recorded=ledger is not None)
+    label = _named(data, name, ledger)
+    root = _Root(system_for(engine, ledger), label, budget, recorded=ledger is not None)
     if unit is None:
         if rows_per_unit is not None:
             raise ProgramError("rows_per_unit needs unit=…: the column that says whose row it is")

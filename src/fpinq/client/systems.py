@@ -58,7 +58,7 @@ _numbers = count(1)
 
 
 def system_for(engine: object, ledger: object = None) -> ProtectedSystem:
-    """The system of a kind of engine ("duckdb", "reference"), or of an engine object; and of a ledger."""
+    """The system of an engine, by its kind ("duckdb", "spark", "reference") or itself; and of a ledger."""
     key = engine if ledger is None else (engine, _place(ledger), getpid())
     with _lock:
         if key not in _systems:
@@ -86,11 +86,15 @@ def _engine(engine: object) -> Engine:
         from fpinq.engines.duckdb import DuckDB
 
         return DuckDB()
+    if engine == "spark":
+        from fpinq.engines.spark import Spark
+
+        return Spark()
     if engine == "reference":
         return ReferenceEngine()
     if hasattr(engine, "measure") and hasattr(engine, "add_root"):
         return engine
-    raise ProgramError(f"unknown engine {engine!r}: use 'duckdb' or 'reference'")
+    raise ProgramError(f"unknown engine {engine!r}: use 'duckdb', 'spark' or 'reference'")
 
 
 def fresh_root(system: ProtectedSystem, label: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 from fpinq.client.trees import CountTree
@@ -53,7 +54,7 @@ class LaplaceNoise:
         """value ± the least t with P[|noise| ≤ t] ≥ confidence."""
         if self.scale is None:
             return value, value
-        t: Number = DiscreteLaplace(self.scale).interval(confidence) * self.step
+        t: Number = laplace_interval(self.scale, confidence) * self.step
         if type(value) is int and self.step == 1:
             t = int(t)
         elif isinstance(value, float):
@@ -210,6 +211,12 @@ def exact_confidence(confidence: object) -> Fraction:
     raise BadQuery("a confidence is strictly between 0 and 1, such as 0.95")
 
 
+@lru_cache(maxsize=4096)
+def laplace_interval(scale: Fraction, confidence: Fraction) -> int:
+    """The least t with P[|noise| ≤ t] ≥ confidence; the same for all bins of a histogram."""
+    return DiscreteLaplace(scale).interval(confidence)
+
+
 def sum_quantile(weights: Sequence[float], scale: Fraction, confidence: Fraction) -> float:
     """The t with P[|Σ wᵢ·Vᵢ| ≤ t] about confidence, Vᵢ independent discrete Laplace draws.
 
@@ -220,7 +227,7 @@ def sum_quantile(weights: Sequence[float], scale: Fraction, confidence: Fraction
     noise = DiscreteLaplace(scale)
     if not weights:
         return 0.0
-    apiece = noise.interval(1 - (1 - confidence) / len(weights))
+    apiece = laplace_interval(scale, 1 - (1 - confidence) / len(weights))
     together = math.fsum(abs(w) for w in weights) * apiece
     a = math.exp(-1 / scale) if scale > Fraction(1, 700) else 0.0
     if len(weights) == 1 or a == 0:

@@ -125,7 +125,8 @@ class Budgets:
         """The one step that a session's action takes now; raises ProgramError, and nothing happens."""
         session = self.seeing(session)
         bounded = isinstance(action, LOOK_AT_BUDGETS)
-        transition = step(self.configuration(session) if bounded else session.configuration, action)
+        c = session.configuration
+        transition = step(with_budgets(c, self.left_to(session)) if bounded else c, action)
         self.check_thawed(transition.label)
         after, charged, more = session.after(transition)
         return Decision(after, transition, charged, more)

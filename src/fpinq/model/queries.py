@@ -141,8 +141,6 @@ class Tree:
 
     def check(self, schema: Schema) -> None:
         Frequencies(self.of).check(schema)
-        if type(self.branching) is not int or type(self.height) is not int:
-            raise BadQuery("the branching and the height of a tree are integers")
         if not (2 <= self.branching <= MAX_BINS and 1 <= self.height <= MAX_BINS.bit_length()):
             raise BadQuery("a tree branches into 2 or more and has 1 to 25 levels")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.errors import ProgramError
-from fpinq.model.queries import Choice, Frequencies
+from fpinq.model.queries import Choice, Frequencies, Ranks, Tree
 from fpinq.model.transformations import LiteralTable
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 
@@ -70,6 +70,10 @@ def _released(query: Any) -> int:
     match query:
         case Frequencies(of=clamp):
             return int(clamp.width) + 1
+        case Tree(of=clamp):
+            return 2 * (int(clamp.width) + 1)  # a level has at most half the nodes of the one below
+        case Ranks(fractions=fractions):
+            return len(fractions)
         case Choice(of=clamps):
             return len(clamps)
         case _:

