@@ -1,15 +1,19 @@
 """Every operator on every pair of nasty values: the engine equals the definition, bit by bit."""
 
+from fractions import Fraction
 from itertools import count, product
 from typing import Any
 
 import pytest
 
 from engines.nasty import VALUES
+from fpinq.engines import reference
+from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadExpression
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type, Value, checked_value
 from fpinq.model.operators import OPERATORS, evaluate, type_of
 from fpinq.model.plans import RootTable, Term
+from fpinq.model.queries import Rank
 from fpinq.model.transformations import Explode, Select
 
 _names = count()
@@ -162,3 +166,19 @@ def _well_typed(expression: Expression, columns: dict[str, Type]) -> bool:
     except BadExpression:
         return False
     return True
+
+
+@pytest.mark.parametrize("exponent", [-1000, -900, -10, -1, 0, 1, 10, 900, 901, 1000])
+def test_grid_points_are_the_reference_points(loaded: Any, exponent: int) -> None:
+    step = Fraction(2) ** exponent
+    near = [float(step) * n for n in (0.5, 1.0, 1.5, 2.5, -0.5, -1.5, 2.0**52 + 1, 2.0**53)]
+    floats = [*VALUES[Type.FLOAT64], *near]
+    name = f"t{next(_names)}"
+    loaded.add_root(name, [{"x": x} for x in floats], schema={"x": Type.FLOAT64})
+    schema = Schema.of({"x": Type.FLOAT64})
+    table = reference.Relation(schema, tuple((checked_value(x, Type.FLOAT64),) for x in floats))
+    bounds = [(0, 0), (0, 10), (-3, 3), (5, 7), (-(2**53), 2**53), (-(2**53), -(2**52))]
+    for value in (Column("x"), Apply("negate", (Column("x"),))):
+        for lower, upper in bounds:
+            query = Rank(Clamp(value, lower, upper, step), Fraction(1, 2))
+            assert loaded.measure(RootTable(name), None, [query]) == reference.measure(table, None, [query])
