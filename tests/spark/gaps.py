@@ -2,8 +2,9 @@
 
 exp, log and power: Spark calls Java's StrictMath (fdlibm), Python the C library.
 Both are within about one unit in the last place of the true value; on 200,000
-random arguments each they were never more than one apart. Nothing private depends on it: the value is still a function of the
-row alone, and clamps bound what a row can add (docs/decisions/0031).
+random arguments each they were never more than one apart. Nothing private
+depends on it: the value is still a function of the row alone, and clamps bound
+what a row can add (docs/decisions/0031).
 """
 
 from dataclasses import fields, is_dataclass
