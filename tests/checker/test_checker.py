@@ -68,9 +68,13 @@ def test_short_programs_come_first() -> None:
 def test_the_default_scope_has_no_blind_spot() -> None:
     every = SCOPES["default"]
     assert any(scope.binary and scope.constructions >= 2 for scope in every), "merged parts"
-    assert any(min(scope.budgets) <= 2 * max(scope.epsilons) for scope in every), "refusals"
-    assert any(scope.interleaved for scope in every), "partitions after queries"
-    assert "L" in start(1).environment, "literals"
+    assert any(min(scope.budgets[0]) <= 2 * max(scope.epsilons) for scope in every), "refusals"
+    assert any(scope.interleaved for scope in every), "partitions and questions between queries"
+    assert any(scope.rebinding for scope in every), "names bound again"
+    assert all(a != b for scope in every for a, b in scope.budgets), "roots with different budgets"
+    assert any(e.denominator > 1 for scope in every for e in scope.epsilons), "ε that is not whole"
+    assert any("by k, three keys" in scope.partitionings for scope in every), "more than two parts"
+    assert "L" in start((1, 1)).environment, "literals"
     assert max(len(pair.left["A"].rows) for pair in neighbours()) >= 2, "bags beyond the truncation bounds"
     assert {pair.apart for pair in neighbours()} == {(1, 0), (0, 1), (1, 1)}, "two roots"
 
@@ -115,11 +119,11 @@ def test_the_propositions_fail_of_a_wrong_rule() -> None:
 
 
 def test_probabilities_that_do_not_sum_to_one_are_noticed() -> None:
-    assert not sum_to_one([Trace((), Fraction(1, 2), start(1))])
+    assert not sum_to_one([Trace((), Fraction(1, 2), start((1, 1)))])
 
 
 def test_a_run_that_is_too_probable_is_noticed() -> None:
-    likely, unlikely = Trace((), Fraction(1), start(1)), Trace((), Fraction(1, 2), start(1))
+    likely, unlikely = Trace((), Fraction(1), start((1, 1))), Trace((), Fraction(1, 2), start((1, 1)))
     assert is_private([unlikely], [likely], (1, 0))
     assert not is_private([likely], [unlikely], (1, 0))
 
@@ -138,7 +142,7 @@ def test_base_2_answers_of_a_parallel_query_are_independent() -> None:
     pair = neighbours(1)[0]
     by = next(a.by for a in _partitions(BROAD))
     asked = Query("A", Fraction(1), (_count(), _count()), by)
-    found = list(traces(lambda _: asked, start(9), base2_answers(pair.left, pair.right), 1))
+    found = list(traces(lambda _: asked, start((9, 9)), base2_answers(pair.left, pair.right), 1))
     assert len(found) == 4
     assert sum_to_one(found)
 
@@ -152,7 +156,7 @@ def _count() -> object:
 def _partitions(scope: Scope) -> list[Partition]:
     from fpinq.checker.scope import constructions
 
-    return [a for a in constructions(scope, start(1), 0) if isinstance(a, Partition)]
+    return [a for a in constructions(scope, start((1, 1)), 0) if isinstance(a, Partition)]
 
 
 @pytest.mark.parametrize(

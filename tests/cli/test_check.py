@@ -31,7 +31,7 @@ def test_check_prints_what_it_covered(
 
     from fpinq.checker import scope
 
-    small = (replace(scope.BROAD, queries=1, budgets=(1,)),)
+    small = (replace(scope.BROAD, queries=1, budgets=((1, 2),)),)
     monkeypatch.setattr(scope, "SCOPES", {"default": small})
     monkeypatch.setattr(scope, "NOISY", small[0])
     monkeypatch.setattr(command, "SHARDS", 2)
@@ -49,7 +49,7 @@ def test_check_fails_when_the_theorem_does(
     from fpinq.checker import scope
     from fpinq.checker.mutants import MUTANTS, applied
 
-    small = replace(scope.BROAD, queries=1, budgets=(1,))
+    small = replace(scope.BROAD, queries=1, budgets=((1, 2),))
     monkeypatch.setattr(scope, "SCOPES", {"default": (small,)})
     monkeypatch.setattr(scope, "NOISY", small)
     with applied(next(m for m in MUTANTS if m.name == "take at 1")):

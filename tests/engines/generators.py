@@ -130,6 +130,7 @@ class Generator:
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
+        self.pairs = 35  # how often, in percent, a plan is made of two
         self.pools = {type_: self._pool(type_) for type_ in COLUMN_TYPES}
 
     def chance(self, percent: int) -> bool:
@@ -191,7 +192,10 @@ class Generator:
             return Column(self.one(columns))
         if not depth or self.chance(15):
             return self.literal(type_)
-        name, takes = self.one(_BY_RESULT[type_])
+        return self.application(*self.one(_BY_RESULT[type_]), schema, depth)
+
+    def application(self, name: str, takes: tuple[Type, ...], schema: Schema, depth: int) -> Expression:
+        """An operator on random arguments."""
         operator = OPERATORS[name]
         if operator.variadic:
             values = [self.literal(takes[1], null=False) for _ in range(self.number(1, 4))]
@@ -270,7 +274,7 @@ class Generator:
                 )
                 return Term(LiteralTable(schema, rows), ()), schema
             return self.one(leaves)  # type: ignore[no-any-return]
-        if self.chance(35):
+        if self.chance(self.pairs):
             return self._of_two(leaves, depth)
         argument, schema = self.plan(leaves, depth - 1)
         transformation = self._of_one(schema)
@@ -320,32 +324,25 @@ class Generator:
                     right = Term(Concat(), (right, left))
                 bag = self.chance(60)
                 transformation = self.one([Concat(), Union(bag), Intersect(bag), Except(bag)])
-            case 4:
-                types = self.types_in(left_schema)
-                keys = self.keys(left_schema, types), self.keys(right_schema, types)
-                transformation = SemiJoin(*keys, keep=self.chance(50))
-            case 5:
-                types = self.types_in(left_schema)
-                transformation = GroupJoin(
-                    tuple(f"k{i}" for i in range(len(types))),
-                    self.keys(left_schema, types),
-                    self.keys(right_schema, types),
-                    self.aggregates(left_schema, "l", 0),
-                    self.aggregates(right_schema, "r", 0),
-                )
             case _:
-                types = self.types_in(left_schema)
-                both = joined_schema(left_schema, right_schema)
-                transformation = Join(
-                    self.keys(left_schema, types),
-                    self.keys(right_schema, types),
-                    self.truncation(),
-                    self.truncation(),
-                    self.record(both),
-                )
+                transformation = self.join_of(left_schema, right_schema)
         return Term(transformation, (left, right)), apply(
             transformation, [left_schema, _schema_of(right, right_schema, left_schema, transformation)]
         )
+
+    def join_of(self, left: Schema, right: Schema) -> Any:
+        types = self.types_in(left)
+        keys = self.keys(left, types), self.keys(right, types)
+        match self.number(0, 2):
+            case 0:
+                return SemiJoin(*keys, keep=self.chance(50))
+            case 1:
+                names = tuple(f"k{i}" for i in range(len(types)))
+                aggregates = self.aggregates(left, "l", 0), self.aggregates(right, "r", 0)
+                return GroupJoin(names, *keys, *aggregates)
+            case _:
+                record = self.record(joined_schema(left, right))
+                return Join(*keys, self.truncation(), self.truncation(), record)
 
     def truncation(self) -> Truncation:
         return self.one([First(1), First(2), First(2**70), Unique(), All()])  # type: ignore[no-any-return]
@@ -407,7 +404,8 @@ def expression_examples(draw: Draw) -> tuple[Schema, Rows, tuple[Expression, ...
     """A table, and expressions over it."""
     g = Generator(draw)
     schema = g.schema()
-    return schema, g.rows(schema), tuple(g.expression(schema, g.one(COLUMN_TYPES), 5) for _ in range(4))
+    chosen = [g.one(_BY_RESULT[type_]) for type_ in COLUMN_TYPES]
+    return schema, g.rows(schema), tuple(g.application(*operator, schema, 5) for operator in chosen)
 
 
 @st.composite
@@ -430,11 +428,19 @@ def _persons(g: Generator, example: Example) -> tuple[Plan, Schema]:
     unit = ((UNIT, g.one([Type.INT64, Type.INT64, Type.STRING, Type.FLOAT64, Type.DATE])),)
     schemas = {name: g.schema(unit) for name in ("p", "q")[: g.number(1, 2)]}
     shape = Persons(UNIT, tuple(schemas.items()))
-    example.persons["people"] = (shape, {name: g.rows(schema) for name, schema in schemas.items()})
+    # Few persons, so that most have several rows.
+    known = [g.one(g.pools[unit[0][1]][1:]) for _ in range(3)]
+    data = {
+        name: [(g.one([None, *known]), *row[1:]) for row in g.rows(schema)]
+        for name, schema in schemas.items()
+    }
+    example.persons["people"] = (shape, data)
     rows: list[tuple[Plan, Schema]] = [
         (PersonTable(name, g.one([1, 2, 3, 100])), schema) for name, schema in schemas.items()
     ]
+    g.pairs = 60
     body, _ = g.plan(rows, g.number(0, 3))
+    g.pairs = 35
     flatten = Flatten(body)
     return Term(flatten, (RootTable("people"),)), shape_of(body, shape)
 

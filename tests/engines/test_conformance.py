@@ -123,6 +123,6 @@ def test_a_plan_has_the_reference_rows_and_statistics(engine: Any, example: Exam
 
 
 def test_every_operator_was_exercised() -> None:
-    if not _seen:
-        pytest.skip("needs the test of expressions in the same process")
+    if not _seen or EXAMPLES < 2000:
+        pytest.skip("needs all examples of the test of expressions, in the same process")
     assert set(OPERATORS) - _seen <= {"split"}

@@ -17,6 +17,8 @@ def test_errors_carry_fields() -> None:
     exceeded = errors.BudgetExceeded("⊥", Fraction(1), Fraction(0))
     assert (exceeded.price, exceeded.remaining) == (1, 0)
     assert errors.WrongArity("concat", 2, 1).takes == 2
+    assert errors.DataChanged("people").root == "people"
+    assert errors.EngineError("1f").reference == "1f"
     assert errors.UnknownTable("peple", ["people"]).table == "peple"
     with pytest.raises(errors.ProgramError):
         raise errors.UnknownColumn("a", [])

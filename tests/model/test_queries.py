@@ -9,7 +9,19 @@ from fpinq.engines.reference import Relation, measure
 from fpinq.model.clamps import Clamp, quantise
 from fpinq.model.errors import BadQuery, UnknownColumn
 from fpinq.model.expressions import Column, Schema, Type
-from fpinq.model.queries import MAX_BINS, Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Sum
+from fpinq.model.queries import (
+    MAX_BINS,
+    Choice,
+    Count,
+    Frequencies,
+    Moments,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Sum,
+    Tree,
+    measured,
+)
 
 S = Schema.of({"x": Type.INT64, "f": Type.FLOAT64})
 X, F = Column("x"), Column("f")
@@ -42,6 +54,38 @@ def test_one_record_adds_at_most_the_sensitivity_in_l1(query: PrimitiveQuery) ->
             keys = before.keys() | after.keys()
             worst = max(worst, sum(abs(after.get(j, 0) - before.get(j, 0)) for j in keys))
     assert worst == query.sensitivity
+
+
+@pytest.mark.parametrize("query", [Tree(Clamp(X, -9, 2), 2, 3), Tree(Clamp(X, 0, 6), 3, 1)], ids=repr)
+def test_one_record_adds_one_to_a_node_of_every_level(query: Tree) -> None:
+    worst = 0
+    for bag, number in product(BAGS, NUMBERS):
+        larger = Relation(S, (*bag.rows, (number, None)))
+        before, after = (query.nodes(measure(table, None, [query])[0]) for table in (bag, larger))
+        assert len(before) == len(after) == sum(query.sizes())
+        worst = max(worst, sum(abs(a - b) for a, b in zip(after, before, strict=True)))
+    assert worst == query.sensitivity == query.height
+
+
+def test_the_nodes_of_a_tree_are_sums_of_its_points() -> None:
+    tree = Tree(Clamp(X, -1, 5), 3, 2)
+    assert tree.sizes() == (7, 3)
+    assert tree.nodes({-1: 4, 1: 1, 2: 2, 5: 8}) == [4, 0, 1, 2, 0, 0, 8, 5, 2, 8]
+
+
+def test_a_tree_and_ranks_are_made_of_frequencies() -> None:
+    clamp = Clamp(X, 0, 3)
+    for query in (Tree(clamp, 2, 2), Rank(clamp, Fraction(1)), Ranks(clamp, (Fraction(0),))):
+        assert measured(query) == Frequencies(clamp)
+        assert query.contribution({"x": 9}) == {3: 1}
+        assert query.contribution({"x": None}) == {}
+    assert measured(Count()) == Count()
+
+
+def test_several_ranks_are_ranks_one_by_one() -> None:
+    ranks = Ranks(Clamp(X, 0, 3), (Fraction(1, 4), Fraction(1, 2)))
+    assert ranks.each() == (Rank(ranks.of, Fraction(1, 4)), Rank(ranks.of, Fraction(1, 2)))
+    assert ranks.sensitivity == 3
 
 
 @pytest.mark.parametrize(
@@ -119,7 +163,12 @@ def test_a_float_becomes_the_nearest_grid_point_ties_to_even(number: float | Non
         (Moments(Clamp(X, 0, 2**31 + 1), 2), "too wide for a variance"),
         (Frequencies(Clamp(X, 0, MAX_BINS)), "coarser"),
         (Rank(Clamp(X, 0, 1), Fraction(3, 2)), "between 0 and 1"),
-        (Rank(Clamp(X, 0, 1), 0.5), "between 0 and 1"),  # type: ignore[arg-type]
+        (Rank(Clamp(X, 0, 1), Fraction(1, 10**18 + 1)), "steps of"),
+        (Ranks(Clamp(X, 0, 1), ()), "1 to 1000 fractions"),
+        (Ranks(Clamp(X, 0, 1), (Fraction(1, 2), Fraction(-1))), "between 0 and 1"),
+        (Tree(Clamp(X, 0, MAX_BINS), 2, 2), "coarser"),
+        (Tree(Clamp(X, 0, 1), 1, 1), "branches"),
+        (Tree(Clamp(X, 0, 1), 2, 26), "levels"),
         (Choice(()), "candidates"),
         (Choice((Clamp(X, 1, 0),)), "lower ≤ upper"),
     ],
@@ -134,7 +183,16 @@ def test_a_query_of_an_unknown_column_is_refused() -> None:
         Sum(Clamp(Column("y"), 0, 1)).check(S)
 
 
-@pytest.mark.parametrize("query", [*ADDED, Rank(Clamp(F, 0, 1), Fraction(1, 2)), Choice((Clamp(X, 0, 1),))])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *ADDED,
+        Rank(Clamp(F, 0, 1), Fraction(1, 2)),
+        Ranks(Clamp(F, 0, 1), (Fraction(1, 2),)),
+        Tree(Clamp(X, 0, 9), 2, 3),
+        Choice((Clamp(X, 0, 1),)),
+    ],
+)
 def test_a_sound_query_passes(query: PrimitiveQuery) -> None:
     query.check(S)
     assert query.mechanism in ("laplace", "choice")

@@ -147,7 +147,7 @@ def test_a_mistake_is_a_typed_error_before_anything_changes(
 
 
 def test_a_semi_join_with_a_public_table_is_allowed() -> None:
-    c = after(start(5), Assign("t", SemiJoin((K,), (K,)), ("A", "L")))
+    c = after(start((5, 5)), Assign("t", SemiJoin((K,), (K,)), ("A", "L")))
     assert c.table("t").sensitivity == {Root("A"): 1}
 
 
@@ -156,7 +156,7 @@ def test_a_semi_join_with_a_public_table_is_allowed() -> None:
 
 @given(st.lists(st.integers(0, 10**6), max_size=12))
 def test_no_step_overspends_and_the_certificate_holds(choices: list[int]) -> None:
-    c = start(6)
+    c = start((6, 5))
     for number, choice in enumerate(choices):
         menu: list[Action] = [*constructions(BROAD, c, number), *questions(BROAD, c)]
         before = remaining(c.accounts)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpinq.model import sources
-from fpinq.model.errors import KernelViolation
+from fpinq.model.errors import BadEpsilon, BadTransformation, KernelViolation
 from fpinq.model.sources import (
+    MAX_SENSITIVITY,
     Accounts,
     Part,
     Root,
@@ -75,6 +76,22 @@ def test_a_public_table_has_scaling_factor_zero_and_costs_nothing() -> None:
     assert scaling_factor(accounts, {}) == 0
     assert charge(accounts, {}, Fraction(100)) == accounts
     assert scaling_factor(Accounts({}), {}) == 0
+
+
+def test_a_sensitivity_beyond_all_bounds_is_refused() -> None:
+    with pytest.raises(BadTransformation, match="records of this table"):
+        combine((2,), ({A: MAX_SENSITIVITY},))
+
+
+def test_denominators_do_not_grow_without_end() -> None:
+    accounts = opened(A=1)
+    with pytest.raises(BadEpsilon, match="denominators"):
+        many_denominators(accounts)
+
+
+def many_denominators(accounts: Accounts) -> None:
+    for i in range(300):
+        accounts = charge(accounts, {A: 1}, Fraction(1, 10**18 - 1 - 2 * i))
 
 
 def test_unbounded_shows_as_infinity() -> None:
@@ -171,6 +188,13 @@ def charged_part() -> Accounts:
 
 def test_the_certificate_holds_after_a_charge() -> None:
     certify(charged_part())
+
+
+def test_accounts_put_together_from_their_parts_know_what_depends_on_what() -> None:
+    charged = charged_part()
+    again = Accounts(charged.budgets, charged.counters, charged.direct, charged.partitions, charged.maxima)
+    assert again.mentions == charged.mentions == {A: (0,)}
+    certify(again)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,11 @@ from fpinq.model.errors import (
 )
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import (
+    MAX_DEPTH,
     Flatten,
     Persons,
     PersonTable,
+    Plan,
     RootTable,
     Term,
     Transformation,
@@ -167,6 +169,8 @@ def test_a_join_sees_both_sides_columns() -> None:
         (PartOf(Partitioning(K, ("a",)), 0), BadExpression, "expected int64"),
         (PartOf(Partitioning(K, (True,)), 0), BadExpression, "expected int64"),
         (PartOf(Partitioning(WORDS, ("a",)), 0), BadPartition, "cannot partition"),
+        (PartOf(Partitioning(K, (0, 1)), 2), BadPartition, "no part number"),
+        (PartOf(Partitioning(K, (0, 1)), -1), BadPartition, "no part number"),
         (Flatten(VISITS), BadTransformation, "persons"),
     ],
 )
@@ -282,6 +286,27 @@ def test_a_persons_plan_that_makes_no_sense_is_refused(body: Any, why: str) -> N
 def test_a_whole_root_has_no_row_bound() -> None:
     with pytest.raises(BadTransformation):
         rows_at_most(RootTable("A"))
+
+
+def test_a_plan_that_is_too_large_is_refused_when_it_is_made() -> None:
+    deep: Plan = RootTable("A")
+    for _ in range(MAX_DEPTH):
+        deep = Term(Identity(), (deep,))
+    with pytest.raises(BadTransformation, match="too large"):
+        Term(Identity(), (deep,))
+    with pytest.raises(BadTransformation, match="too large"):
+        doubled(20)
+    with pytest.raises(BadTransformation, match="too large"):
+        Term(Flatten(Term(Identity(), (doubled(12),))), (deep,))
+    assert doubled(4) == doubled(4)
+    assert hash(doubled(4)) == hash(doubled(4))
+
+
+def doubled(times: int) -> Plan:
+    plan: Plan = PersonTable("visits", 1)
+    for _ in range(times):
+        plan = Term(Concat(), (plan, plan))
+    return plan
 
 
 def test_persons_must_be_flattened_first() -> None:

@@ -5,10 +5,11 @@ from fractions import Fraction
 from itertools import product
 
 from fpinq.engines.reference import Database, Relation, compute, distance, transform
+from fpinq.model.expressions import Apply, Literal
 from fpinq.model.queries import Statistic
 from fpinq.model.semantics import Measure
 from fpinq.model.traces import Distribution
-from fpinq.model.transformations import PartOf
+from fpinq.model.transformations import Partitioning, Where
 
 
 def base2(away: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -39,7 +40,12 @@ def parts(measure: Measure, database: Database) -> list[Relation]:
     table = compute(measure.plan, database)
     if measure.by is None:
         return [table]
-    return [transform(PartOf(measure.by, index), table) for index in range(len(measure.by.keys))]
+    return [transform(part, table) for part in parts_of(measure.by)]
+
+
+def parts_of(by: Partitioning) -> list[Where]:
+    """Each part as a filter: what a wrong rule lets pass must be measured all the same."""
+    return [Where(Apply("equal", (by.key, Literal.of(key)))) for key in by.keys]
 
 
 def laplace_loss(left: Statistic, right: Statistic) -> int:

@@ -15,8 +15,9 @@ from unittest.mock import patch
 from fpinq.checker.programs import Violation, reports
 from fpinq.checker.scope import SCOPES
 from fpinq.model import semantics, sources, transformations
+from fpinq.model.actions import Assign, Partition, Query
 from fpinq.model.plans import Transformation
-from fpinq.model.semantics import Configuration, Transition
+from fpinq.model.semantics import Configuration, Measure, Table, Transition
 from fpinq.model.sources import Accounts, Part, Sensitivity, Source
 
 
@@ -122,6 +123,71 @@ def _unbounded_for_free(transformation: Transformation, private: Sequence[bool])
     return tuple(c if isinstance(c, int) else 0 for c in transformation.stability)
 
 
+_assign, _partition = semantics.assign, semantics.partition
+
+
+def _old_sensitivity(c: Configuration, action: Assign) -> Transition:
+    after = _assign(c, action)
+    if action.target not in c.environment:
+        return after
+    table = replace(
+        after.configuration.environment[action.target],
+        sensitivity=c.environment[action.target].sensitivity,
+    )
+    bound = {**after.configuration.environment, action.target: table}
+    return replace(after, configuration=replace(after.configuration, environment=bound))
+
+
+def _reset_counters(c: Configuration, action: Partition) -> Transition:
+    if not all(target in c.environment for target in action.targets):
+        return _partition(c, action)
+    old = {source for target in action.targets for source in c.environment[target].sensitivity}
+    kept: dict[Source, Fraction] = {s: n for s, n in c.accounts.counters.items() if s not in old}
+    direct: dict[Source, Fraction] = {s: n for s, n in c.accounts.direct.items() if s not in old}
+    roots: dict[Source, Fraction] = {root: Fraction(0) for root in c.accounts.budgets}
+    emptied = replace(c.accounts, counters={**kept, **roots}, direct=direct, maxima={})
+    return _partition(replace(c, accounts=emptied), action)
+
+
+def _refunded(c: Configuration) -> Transition:
+    empty = replace(c.accounts, counters={}, direct={}, maxima={})
+    return Transition("AskBudget", semantics.TAU, replace(c, accounts=empty))
+
+
+def _against_the_largest(before: Accounts, charged: Accounts) -> bool:
+    largest = max(charged.budgets.values())
+    return all(charged.counters.get(root, Fraction(0)) <= largest for root in charged.budgets)
+
+
+def _half_more(before: Accounts, charged: Accounts) -> bool:
+    half = Fraction(1, 2)
+    return all(charged.counters.get(root, half) <= total + half for root, total in charged.budgets.items())
+
+
+def _two_private_parts(c: Configuration, action: Partition) -> Transition:
+    after = _partition(c, action)
+    tables = after.configuration.environment
+    public = {target: replace(tables[target], sensitivity={}) for target in action.targets[2:]}
+    return replace(after, configuration=replace(after.configuration, environment={**tables, **public}))
+
+
+def _as_if_left_kept_one(self: transformations.Join) -> tuple[sources.Stability, ...]:
+    right = (
+        self.left.stability * self.right.at_most
+        if isinstance(self.right.at_most, int)
+        else self.right.at_most
+    )
+    return (right, self.right.stability)
+
+
+def _only_in_partitions(c: Table, action: Query) -> Measure:
+    with patch.object(transformations, "has_duplicates", lambda keys: False):
+        return _measure(c, action)
+
+
+_measure = semantics.measure
+
+
 def _stability(transformation: type, wrong: tuple[int, ...]) -> tuple[type, str, tuple[int, ...]]:
     return transformation, "stability", wrong
 
@@ -151,4 +217,17 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("semi-join bounded at (1, 1)", *_stability(transformations.SemiJoin, (1, 1))),
     Mutant("∞ taken for 0 on private data", semantics, "bounded_stability", _unbounded_for_free),
     Mutant("only the first root's budget tested", sources, "fits", _only_first_root),
+    Mutant("every root tested against the largest budget", sources, "fits", _against_the_largest),
+    Mutant("a budget exceeded by a half", sources, "fits", _half_more),
+    Mutant("a variable bound again keeps its sensitivity", semantics, "assign", _old_sensitivity),
+    Mutant("parts bound again start from nothing", semantics, "partition", _reset_counters),
+    Mutant("asking for the budget refunds it", semantics, "ask_budget", _refunded),
+    Mutant("the third part has no source", semantics, "partition", _two_private_parts),
+    Mutant("a parallel query with the same key twice", semantics, "measure", _only_in_partitions),
+    Mutant(
+        "join charging the right as if L were 1",
+        transformations.Join,
+        "stability",
+        property(_as_if_left_kept_one),
+    ),
 )

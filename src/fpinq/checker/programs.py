@@ -18,17 +18,29 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from fpinq.checker.mechanisms import laplace_loss
-from fpinq.checker.scope import ROOTS, Neighbours, Scope, constructions, neighbours, questions, start
+from fpinq.checker.mechanisms import laplace_loss, parts_of
+from fpinq.checker.scope import (
+    ROOTS,
+    Budgets,
+    Neighbours,
+    Question,
+    Scope,
+    constructions,
+    neighbours,
+    questions,
+    start,
+)
 from fpinq.engines.reference import Relation, compute, distance, measure, transform
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
 from fpinq.model.plans import Plan, Term
 from fpinq.model.queries import PrimitiveQuery
-from fpinq.model.semantics import Configuration, Measure, step
+from fpinq.model.semantics import Bottom, Configuration, Measure, step
 from fpinq.model.sources import Root
-from fpinq.model.transformations import Partitioning, PartOf
+from fpinq.model.transformations import Partitioning
 
+# Losses are whole numbers of half an ε, so that adding them is exact and fast.
+UNITS = 2
 Losses = NDArray[np.int64]
 Program = tuple[Action, ...]
 
@@ -39,16 +51,22 @@ class Violation:
 
     program: Program
     neighbours: Neighbours
-    budget: int
-    loss: int
+    budgets: Budgets
+    loss: Fraction
     allowed: Fraction
 
 
 @dataclass
 class Report:
-    """What a check covered."""
+    """What a check covered.
+
+    A program is an action sequence under one pair of budgets; distinct counts
+    the sequences alone. traces are those whose probabilities the check bounds:
+    all answers of all queries.
+    """
 
     programs: int = 0
+    distinct: int = 0
     checks: int = 0
     traces: int = 0
     refusals: int = 0
@@ -59,6 +77,7 @@ class Report:
     def add(self, other: "Report") -> None:
         """Take another report into this one."""
         self.programs += other.programs
+        self.distinct += other.distinct
         self.checks += other.checks
         self.traces += other.traces
         self.refusals += other.refusals
@@ -102,7 +121,7 @@ class Pairs:
                 tables = self.tables(plan)
                 self._losses[key] = np.array([_loss(tables[i], tables[j], laplace) for i, j in self._sides])
             else:
-                parts = [Term(PartOf(by, index), (plan,)) for index in range(len(by.keys))]
+                parts = [Term(part, (plan,)) for part in parts_of(by)]
                 self._losses[key] = np.sum([self.loss(part, None, laplace) for part in parts], axis=0)
         return self._losses[key]
 
@@ -134,14 +153,14 @@ def reports(
 ) -> Iterator[Report]:
     """Many small reports, those of the shortest programs first."""
     sizes = product(range(scope.constructions + 1), range(1, scope.queries + 1), scope.budgets)
-    for constructed, queries, budget in sorted(sizes, key=lambda size: (size[0] + size[1], size)):
+    for constructed, queries, budgets in sorted(sizes, key=lambda size: (size[0] + size[1], size)):
         length = constructed + queries
         nothing = np.zeros(len(shared_pairs().pairs), dtype=np.int64)
-        root = _Node(start(budget), (), nothing, 1, constructed, queries, ())
-        scout = _Search(scope, laplace, budget, shared_pairs(), Report(), length)
+        root = _Node(start(budgets), (), nothing, 1, constructed, queries, ())
+        scout = _Search(scope, laplace, budgets, shared_pairs(), Report(), length)
         for number, node in enumerate(scout.prefixes(root)):
             if number % shards == shard:
-                search = _Search(scope, laplace, budget, shared_pairs(), Report(), length)
+                search = _Search(scope, laplace, budgets, shared_pairs(), Report(), length)
                 search.extend(node)
                 yield search.report
         # Every shard walks through all the beginnings; one of them reports what it met there.
@@ -166,7 +185,7 @@ class _Node:
 class _Search:
     scope: Scope
     laplace: PrimitiveQuery | None
-    budget: int
+    budgets: Budgets
     pairs: Pairs
     report: Report
     length: int
@@ -210,19 +229,23 @@ class _Search:
         if node.queries and (self.scope.interleaved or not node.constructions):
             for question in questions(self.scope, c):
                 # A program that never asks its newest table is a shorter one.
-                unused = () if question.table in node.unused else node.unused
-                if not (last and unused):
+                used = isinstance(question, Query) and question.table in node.unused
+                unused = () if used else node.unused
+                if last and unused:
+                    continue
+                try:
                     yield self.asked(node, question, unused)
+                except ProgramError:
+                    self.report.rejected += 1
 
-    def asked(self, node: _Node, question: Query, unused: tuple[str, ...]) -> _Node:
+    def asked(self, node: _Node, question: Question, unused: tuple[str, ...]) -> _Node:
         transition = step(node.configuration, question)
         label, losses, traces = transition.label, node.losses, node.traces
         if isinstance(label, Measure):
-            losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * int(label.epsilon)
+            losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * _in_units(label.epsilon)
             # A discrete Laplace answer is one of infinitely many, covered by its window.
             traces *= 2 ** len(label.queries) if self.laplace is None else 1
-        else:
-            self.report.refusals += 1
+        self.report.refusals += isinstance(label, Bottom)
         program = (*node.program, question)
         queries = node.queries - 1
         return _Node(transition.configuration, program, losses, traces, node.constructions, queries, unused)
@@ -231,18 +254,29 @@ class _Search:
         """The theorem for one program: 0 ≤ B′ ≤ B and p ≤ q·2^(Σ (B − B′)·d), on every pair."""
         report, pairs, losses = self.report, self.pairs, node.losses
         report.programs += 1
+        report.distinct += self.budgets == self.scope.budgets[0] and self.laplace is None
         report.checks += len(pairs.pairs)
         report.traces += node.traces
         counters = node.configuration.accounts.counters
         charged = [counters.get(Root(root), Fraction(0)) for root in ROOTS]
         worst = np.maximum.reduceat(losses, pairs.starts).tolist()
-        for kind, first, loss in zip(pairs.kinds, pairs.starts, worst, strict=True):
+        for kind, first, units in zip(pairs.kinds, pairs.starts, worst, strict=True):
+            loss = Fraction(units, UNITS)
             allowed = sum((spent * d for spent, d in zip(charged, kind, strict=True)), Fraction(0))
             if loss and allowed > 0:
                 report.tightest = max(report.tightest, loss / allowed)
             if loss > allowed:
-                at = first + next(i for i, one in enumerate(losses[first:]) if one > allowed)
-                found = Violation(node.program, pairs.pairs[at], self.budget, int(losses[at]), allowed)
-                report.violations.append(found)
-        if not all(0 <= spent <= self.budget for spent in charged):
-            report.violations.append(Violation(node.program, pairs.pairs[0], self.budget, 0, Fraction(0)))
+                at = first + next(i for i, one in enumerate(losses[first:]) if one > allowed * UNITS)
+                lost = Fraction(int(losses[at]), UNITS)
+                report.violations.append(
+                    Violation(node.program, pairs.pairs[at], self.budgets, lost, allowed)
+                )
+        if not all(0 <= spent <= total for spent, total in zip(charged, self.budgets, strict=True)):
+            nothing = Fraction(0)
+            report.violations.append(Violation(node.program, pairs.pairs[0], self.budgets, nothing, nothing))
+
+
+def _in_units(epsilon: Fraction) -> int:
+    units = epsilon * UNITS
+    assert units.denominator == 1, "losses are counted in whole units"
+    return int(units)

@@ -26,7 +26,7 @@ from fpinq.model.traces import Answered, Client, Observation, Trace, traces
 from fpinq.model.transformations import Concat, PartOf
 
 LENGTH = 4
-BUDGET = 4
+BUDGETS = (4, 4)
 
 
 @dataclass
@@ -34,6 +34,7 @@ class Findings:
     """How much was checked, and what failed."""
 
     clients: int = 0
+    pairs: int = 0
     traces: int = 0
     failures: int = 0
 
@@ -80,6 +81,7 @@ def check_propositions(pairs: list[Neighbours] | None = None) -> Findings:
     """Every client against every proposition."""
     found = Findings()
     chosen = pairs or neighbours(2)[::25]
+    found.pairs = len(chosen)
     for client in clients():
         found.clients += 1
         for pair in chosen:
@@ -90,7 +92,7 @@ def check_propositions(pairs: list[Neighbours] | None = None) -> Findings:
 def holds(client: Client, pair: Neighbours, found: Findings) -> bool:
     """Whether every proposition holds of a client on two neighbours."""
     worst = base2_answers(pair.left, pair.left), base2_answers(pair.right, pair.left)
-    left, right = (list(traces(client, start(BUDGET), answers, LENGTH)) for answers in worst)
+    left, right = (list(traces(client, start(BUDGETS), answers, LENGTH)) for answers in worst)
     found.traces += len(left) + len(right)
     return (
         are_deterministic(left)
@@ -119,7 +121,7 @@ def is_private(run: list[Trace], twin: list[Trace], apart: tuple[int, ...]) -> b
         spent = [here.configuration.accounts.counters.get(Root(root), Fraction(0)) for root in ROOTS]
         exponent = sum((c * d for c, d in zip(spent, apart, strict=True)), Fraction(0))
         same = here.observations == there.observations and here.configuration == there.configuration
-        within = all(0 <= c <= BUDGET for c in spent)
+        within = all(0 <= c <= total for c, total in zip(spent, BUDGETS, strict=True))
         if not (same and within and here.probability <= there.probability * 2 ** int(exponent)):
             return False
     return True

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 from fpinq.engines.reference import Record, Relation
-from fpinq.model.actions import Assign, Partition, Query
+from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.plans import Transformation
@@ -92,6 +92,7 @@ BINARY: dict[str, Transformation] = {
     "bag except": Except(bag=True),
     "join first 1 / first 1": _join(First(1), First(1)),
     "join first 1 / first 2": _join(First(1), First(2)),
+    "join first 2 / first 1": _join(First(2), First(1)),
     "join unique / first 2": _join(Unique(), First(2)),
     "join unique / unique": _join(Unique(), Unique()),
     "join all / first 1": _join(All(), First(1)),
@@ -104,7 +105,10 @@ PARTITIONINGS: dict[str, Partitioning] = {
     "by k": Partitioning(K, (0, 1)),
     "by v": Partitioning(V, (0, 1)),
     "by k, twice the same key": Partitioning(K, (0, 0)),
+    "by k, three keys": Partitioning(K, (2, 1, 0)),
 }
+
+Question = Query | AskBudget | AskScale | AskPrice | Silent
 
 # What a base-2 mechanism asks does not matter to the kernel; a count stands for it.
 ASKED: PrimitiveQuery = Count()
@@ -116,9 +120,17 @@ LAPLACE: dict[str, PrimitiveQuery] = {
 }
 
 
+Budgets = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Scope:
-    """Which programs: how many constructions, of which kinds, how many queries, at which ε and budgets."""
+    """Which programs: how many constructions, of which kinds, how many queries, at which ε and budgets.
+
+    parallel: queries may partition on the way. interleaved: constructions and
+    questions in any order, the free questions among them. rebinding: variables
+    may be bound again.
+    """
 
     name: str
     unary: tuple[str, ...]
@@ -126,24 +138,32 @@ class Scope:
     partitionings: tuple[str, ...]
     constructions: int
     queries: int
-    budgets: tuple[int, ...] = (3, 60)
-    epsilons: tuple[int, ...] = (1, 2)
+    budgets: tuple[Budgets, ...] = ((3, 2), (60, 50))
+    epsilons: tuple[Fraction, ...] = (Fraction(1), Fraction(2))
     parallel: bool = False
     interleaved: bool = False
+    rebinding: bool = False
 
 
 ALL = (tuple(UNARY), tuple(BINARY), tuple(PARTITIONINGS))
+HALF = Fraction(1, 2)
 
 BROAD = Scope(
-    "one of everything, then queries", *ALL, constructions=1, queries=2, budgets=(1, 3, 60), parallel=True
+    "one of everything, then queries",
+    *ALL,
+    constructions=1,
+    queries=2,
+    budgets=((1, 2), (3, 2), (60, 50)),
+    parallel=True,
 )
 DEEP = Scope(
     "two constructions, then queries",
     ("where v=0", "both ways", "take 1", "group_by k"),
     ("concat", "bag except", "join first 1 / first 1", "semi_join"),
-    tuple(PARTITIONINGS),
+    ("by k", "by v"),
     constructions=2,
     queries=2,
+    budgets=((5, 4),),
 )
 NESTED = Scope(
     "three constructions, parts in parts and merged parts",
@@ -152,64 +172,77 @@ NESTED = Scope(
     ("by k", "by v"),
     constructions=3,
     queries=1,
-    budgets=(60,),
+    budgets=((60, 50),),
+    epsilons=(HALF, Fraction(2)),
 )
 INTERLEAVED = Scope(
-    "partitions between queries",
+    "anything between queries, names bound again",
     ("both ways",),
     (),
-    ("by k", "by v"),
+    ("by k", "by k, three keys"),
     constructions=2,
     queries=2,
-    budgets=(4,),
+    budgets=((4, 3),),
+    epsilons=(Fraction(1), Fraction(3, 2)),
     interleaved=True,
+    rebinding=True,
 )
-WIDE = Scope("two of everything, then queries", *ALL, constructions=2, queries=2, budgets=(12,))
+WIDE = Scope("two of everything, then queries", *ALL, constructions=2, queries=2, budgets=((12, 9),))
 
 # With discrete Laplace the losses are at most the distances: a smaller scope shows that they are.
-NOISY = replace(BROAD, name="one of everything, real noise", budgets=(3,))
+NOISY = replace(BROAD, name="one of everything, real noise", budgets=((3, 2),))
 
 SCOPES = {
-    "default": (BROAD, DEEP, NESTED, INTERLEAVED),
+    "default": (BROAD, INTERLEAVED, NESTED, DEEP),
     "large": (
         BROAD,
         WIDE,
-        replace(NESTED, queries=2, epsilons=(1,)),
-        replace(INTERLEAVED, constructions=3, epsilons=(1,)),
+        replace(NESTED, queries=2, epsilons=(HALF,)),
+        replace(INTERLEAVED, constructions=3, epsilons=(Fraction(1),)),
     ),
 }
 
 
-def start(budget: int) -> Configuration:
-    """Init, with the same budget for both roots, and a literal table at hand."""
-    roots = initial({root: (SCHEMA, Fraction(budget)) for root in ROOTS})
+def start(budgets: Budgets) -> Configuration:
+    """Init, with a literal table at hand."""
+    totals = zip(ROOTS, budgets, strict=True)
+    roots = initial({root: (SCHEMA, Fraction(total)) for root, total in totals})
     return step(roots, Assign("L", LITERAL)).configuration
 
 
 def constructions(scope: Scope, c: Configuration, number: int) -> Iterator[Assign | Partition]:
     """Every assignment and partition that a program of the scope may do next, the number-th it does."""
     private = [name for name in c.environment if name != "L"]
-    target = f"t{number}"
-    for name in scope.unary:
-        for table in private:
-            yield Assign(target, UNARY[name], (table,))
-    for name in scope.binary:
-        for left, right in product((*private, "L"), repeat=2):
-            if (left, right) != ("L", "L"):
-                yield Assign(target, BINARY[name], (left, right))
-    for name in scope.partitionings:
-        for table in private:
-            yield Partition((f"{target}.0", f"{target}.1"), table, PARTITIONINGS[name])
+    targets = [f"t{number}"]
+    if scope.rebinding:
+        targets += [name for name in private if name.startswith("t") and "." not in name]
+        if "t0.0" in private:
+            targets.append("t0")
+    for target in targets:
+        for name in scope.unary:
+            for table in private:
+                yield Assign(target, UNARY[name], (table,))
+        for name in scope.binary:
+            for left, right in product((*private, "L"), repeat=2):
+                if (left, right) != ("L", "L"):
+                    yield Assign(target, BINARY[name], (left, right))
+        for name in scope.partitionings:
+            by = PARTITIONINGS[name]
+            for table in private:
+                yield Partition(tuple(f"{target}.{i}" for i in range(len(by.keys))), table, by)
 
 
-def questions(scope: Scope, c: Configuration) -> Iterator[Query]:
-    """Every query that a program of the scope may ask next."""
+def questions(scope: Scope, c: Configuration) -> Iterator[Question]:
+    """Every question that a program of the scope may ask next; only queries cost."""
     for epsilon in scope.epsilons:
         for table in c.environment:
             if table != "L" or scope.parallel:
-                yield Query(table, Fraction(epsilon), (ASKED,))
+                yield Query(table, epsilon, (ASKED,))
             if scope.parallel:
-                yield Query(table, Fraction(epsilon), (ASKED, ASKED), PARTITIONINGS["by k"])
+                yield Query(table, epsilon, (ASKED, ASKED), PARTITIONINGS["by k"])
+                yield Query(table, epsilon, (ASKED, ASKED), PARTITIONINGS["by k, twice the same key"])
+    if scope.interleaved:
+        yield from (AskBudget(), AskScale("A"), AskPrice("A", scope.epsilons[0]), Silent())
 
 
 # ── neighbours ───────────────────────────────────────────────────────────────────────

@@ -62,13 +62,15 @@ def _theorem(scope_name: str, jobs: int) -> int:
         print(_row(name, report))
     print(_row("in all", total))
     print(
-        f"\nprograms           {total.programs:,}"
-        f"\n(program, neighbour pair) checks  {total.checks:,}"
-        f"\ntraces             {total.traces:,}"
-        f"\nrejected actions   {total.rejected:,} (typed errors before anything changed)"
+        f"\nprograms           {total.programs:,}: {total.distinct:,} sequences of actions and their budgets"
+        f"\nchecks             {total.checks:,} (program, neighbour pair)"
+        f"\ntraces             {total.traces:,}: every answer of every query; infinitely many with real noise"
+        f"\nrefusals           {total.refusals:,} times ⊥ on the way"
+        f"\nrejected actions   {total.rejected:,}: typed errors before anything changed"
         f"\ntightest ratio     {total.tightest} of what was charged"
-        f"\npropositions       {findings.clients:,} adaptive clients, {findings.traces:,} traces: "
-        f"deterministic, sum to 1, similar, private; {findings.failures} failures"
+        f"\npropositions       {findings.clients:,} adaptive clients on {findings.pairs} pairs, "
+        f"{findings.traces:,} explicit traces: deterministic, sum to 1, similar, private; "
+        f"{findings.failures} failures"
         f"\nviolations         {len(total.violations)}"
     )
     for violation in total.violations[:3]:
@@ -119,7 +121,8 @@ def _stability() -> int:
     print(f"{'transformation':<62}{'argument':>9}{'declared':>9}{'found':>7}")
     for finding in found:
         shown = finding.shown if len(finding.shown) < 62 else f"{finding.shown[:59]}…"
-        reached = f"{finding.found}…" if finding.grows else str(finding.found)
+        unbounded = finding.grows and not isinstance(finding.declared, int)
+        reached = f"{finding.found}…" if unbounded else str(finding.found)
         print(f"{shown:<62}{finding.argument + 1:>9}{finding.declared!r:>9}{reached:>7}  {finding.verdict}")
     by_verdict = [sum(f.verdict == verdict for f in found) for verdict in ("tight", "loose", "UNSOUND")]
     print("\n{} tight, {} loose, {} unsound".format(*by_verdict))

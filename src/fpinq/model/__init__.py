@@ -1,5 +1,6 @@
 """The paper, executable: pure, standard library only. Read it in this order.
 
+0. ``errors``         what can go wrong, and what it costs
 1. ``epsilon``        exact ε and budgets
 2. ``sources``        sources, sensitivity vectors, accounts and the general charge
 3. ``expressions``    the closed row-expression language: syntax and types
@@ -7,7 +8,8 @@
 5. ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
 6. ``clamps``         how a column becomes exact integers
    ``queries``        primitive queries: a statistic and its sensitivity
-7. ``actions``        what a client program can do
+7. ``actions``        what a client program can do; ``closed``  and nothing else
 8. ``semantics``      configurations and `step`: one function per rule
 9. ``traces``         what an observer sees, with exact probabilities
+   ``notation``       all of it as the paper writes it
 """

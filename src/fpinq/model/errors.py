@@ -25,6 +25,10 @@ class ProgramError(FpinqError):
     """The program's mistake. Found before any state changes; nothing is charged."""
 
 
+class BadAction(ProgramError):
+    """What was sent is not an action, or not made of the language's own parts."""
+
+
 class UnknownTable(ProgramError):
     """A table variable that the environment does not bind."""
 

@@ -34,6 +34,10 @@ from fpinq.model.transformations import (
     check_count,
 )
 
+# A plan is a tree: a shared table counts as often as it is used.
+MAX_DEPTH = 250
+MAX_NODES = 5_000
+
 
 @dataclass(frozen=True)
 class Persons:
@@ -128,6 +132,26 @@ class Term:
     transformation: Transformation
     arguments: tuple["Plan", ...]
     op: Tag["term"] = field(default="term", repr=False)
+    depth: int = field(init=False, repr=False, compare=False)
+    nodes: int = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        inside = [self.transformation.body] if isinstance(self.transformation, Flatten) else []
+        parts = [plan for plan in (*self.arguments, *inside) if isinstance(plan, Term)]
+        depth = 1 + max((part.depth for part in parts), default=0)
+        nodes = 1 + len(self.arguments) - len(parts) + sum(part.nodes for part in parts)
+        if depth > MAX_DEPTH or nodes > MAX_NODES:
+            raise BadTransformation(
+                f"the plan is too large: at most {MAX_DEPTH} transformations on top of each other and "
+                f"{MAX_NODES} in all, a table counted as often as it is used"
+            )
+        object.__setattr__(self, "depth", depth)
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "_hash", hash((self.transformation, self.arguments)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 Plan = RootTable | PersonTable | Term

@@ -20,6 +20,9 @@ from fpinq.model.expressions import Row, Schema
 MAX_DEGREE = 2
 
 MAX_BINS = 2**24
+MAX_RANKS = 10**18
+
+MAX_FRACTIONS = 1_000
 
 # Squares of grid points, added over any table there is, stay within 127 bits.
 MAX_SQUARED_WIDTH = 2**31
@@ -83,7 +86,7 @@ class Moments:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if self.degree not in range(1, MAX_DEGREE + 1):
+        if not 1 <= self.degree <= MAX_DEGREE:
             raise BadQuery(f"moments have degree 1 to {MAX_DEGREE}")
         if self.degree == MAX_DEGREE and self.of.width > MAX_SQUARED_WIDTH:
             raise BadQuery(f"bounds too wide for a variance: at most {MAX_SQUARED_WIDTH} steps apart")
@@ -117,6 +120,50 @@ class Frequencies:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """How many records have each grid point, and are in each group of b, b², … of them, b the branching.
+
+    From the frequencies. The groups of one level are disjoint, so a record adds 1
+    to one node of every level: its L1 sensitivity is the number of levels, the
+    height. In return a range of many points is a few nodes.
+    """
+
+    of: Clamp
+    branching: int
+    height: int
+    op: Tag["tree"] = field(default="tree", repr=False)
+
+    mechanism = "laplace"
+
+    @property
+    def sensitivity(self) -> int:
+        return self.height
+
+    def check(self, schema: Schema) -> None:
+        Frequencies(self.of).check(schema)
+        if not (2 <= self.branching <= MAX_BINS and 1 <= self.height <= MAX_BINS.bit_length()):
+            raise BadQuery("a tree branches into 2 or more and has 1 to 25 levels")
+
+    def contribution(self, row: Row) -> dict[int, int]:
+        return Frequencies(self.of).contribution(row)
+
+    def sizes(self) -> tuple[int, ...]:
+        """How many nodes each level has, from the grid points up. A last group may be smaller."""
+        points = self.of.width + 1
+        return tuple(-(-points // self.branching**level) for level in range(self.height))
+
+    def nodes(self, frequencies: Mapping[int, int]) -> list[int]:
+        """How many records every node has, level after level from the grid points up."""
+        nodes: list[int] = []
+        for level, size in enumerate(self.sizes()):
+            group = [0] * size
+            for point, number in frequencies.items():
+                group[(point - self.of.lower) // self.branching**level] += number
+            nodes += group
+        return nodes
+
+
+@dataclass(frozen=True)
 class Rank:
     """Choose the grid point nearest to a fraction of the records: order statistics and quantiles.
 
@@ -138,8 +185,8 @@ class Rank:
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
-        if type(self.fraction) is not Fraction or not 0 <= self.fraction <= 1:
-            raise BadQuery("a fraction of the records is between 0 and 1")
+        if not 0 <= self.fraction <= 1 or self.fraction.denominator > MAX_RANKS:
+            raise BadQuery(f"a fraction of the records is between 0 and 1, in steps of 1/{MAX_RANKS}")
 
     def contribution(self, row: Row) -> dict[int, int]:
         return Frequencies(self.of).contribution(row)
@@ -160,6 +207,37 @@ class Rank:
         if free <= self.of.upper:
             runs.append((free, self.of.upper, -max((b - a) * below, a * above)))
         return runs
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Choose a grid point for each of several fractions, as Rank does, each at an equal share of ε.
+
+    Every choice has scores and a sensitivity of its own; the largest is stated.
+    """
+
+    of: Clamp
+    fractions: tuple[Fraction, ...]
+    op: Tag["ranks"] = field(default="ranks", repr=False)
+
+    mechanism = "choice"
+
+    @property
+    def sensitivity(self) -> int:
+        return max(rank.sensitivity for rank in self.each())
+
+    def each(self) -> tuple[Rank, ...]:
+        """The choices one by one."""
+        return tuple(Rank(self.of, fraction) for fraction in self.fractions)
+
+    def check(self, schema: Schema) -> None:
+        if not 1 <= len(self.fractions) <= MAX_FRACTIONS:
+            raise BadQuery(f"1 to {MAX_FRACTIONS} fractions in one query")
+        for rank in self.each():
+            rank.check(schema)
+
+    def contribution(self, row: Row) -> dict[int, int]:
+        return Frequencies(self.of).contribution(row)
 
 
 @dataclass(frozen=True)
@@ -190,4 +268,9 @@ class Choice:
 
 # The exact statistic of a bag: coordinate ↦ total. Coordinates that are not there are 0.
 Statistic = Mapping[int, int]
-PrimitiveQuery = Count | Sum | Moments | Frequencies | Rank | Choice
+PrimitiveQuery = Count | Sum | Moments | Frequencies | Tree | Rank | Ranks | Choice
+
+
+def measured(query: PrimitiveQuery) -> PrimitiveQuery:
+    """The query whose statistic this one is made of: all that an engine needs to know of it."""
+    return Frequencies(query.of) if isinstance(query, Tree | Rank | Ranks) else query

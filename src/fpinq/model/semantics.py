@@ -24,13 +24,14 @@ from fpinq.model.actions import (
     Silent,
     TableVariable,
 )
-from fpinq.model.epsilon import epsilon
+from fpinq.model.closed import check_closed
+from fpinq.model.epsilon import budget, epsilon
 from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.sources import Accounts, Root, Sensitivity
-from fpinq.model.transformations import Partitioning, PartOf, check_partitioning
+from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, checked_schema
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,22 @@ class Configuration:
 
 def initial(roots: Mapping[TableVariable, tuple[Shape, Fraction]]) -> Configuration:
     """Init: every root is its own table with sensitivity {root: 1}; nothing has been charged."""
-    tables = {name: Table(RootTable(name), shape, {Root(name): 1}) for name, (shape, _) in roots.items()}
-    budgets = {Root(name): total for name, (_, total) in roots.items()}
-    return Configuration(tables, Accounts(budgets))
+    c = Configuration({}, Accounts({}))
+    for name, (shape, total) in roots.items():
+        c = with_root(c, name, shape, total)
+    return c
+
+
+def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Fraction) -> Configuration:
+    """One more root with a budget of its own, as if it had been there from the start."""
+    check_closed(shape, Shape)
+    check_target(c, name)
+    for schema in [shape] if isinstance(shape, Schema) else [schema for _, schema in shape.tables]:
+        checked_schema(schema.columns)
+    root = Root(name)
+    environment = {**c.environment, name: Table(RootTable(name), shape, {root: 1})}
+    accounts = replace(c.accounts, budgets={**c.accounts.budgets, root: budget(total)})
+    return Configuration(environment, accounts)
 
 
 # ── what an observer sees ────────────────────────────────────────────────────────────
@@ -113,6 +127,7 @@ class Transition:
 
 def step(c: Configuration, action: Action) -> Transition:
     """The one rule that applies to action in c."""
+    check_closed(action, Action)
     match action:
         case Silent():
             return silent(c)
@@ -121,9 +136,9 @@ def step(c: Configuration, action: Action) -> Transition:
         case Partition():
             return partition(c, action)
         case Query():
-            measured = measure(c, action)
-            sensitivity = c.table(action.table).sensitivity
-            charged = sources.charge(c.accounts, sensitivity, measured.epsilon)
+            table = c.table(action.table)
+            measured = measure(table, action)
+            charged = sources.charge(c.accounts, table.sensitivity, measured.epsilon)
             if sources.fits(c.accounts, charged):
                 return query(c, measured, charged)
             return query_bottom(c, charged)
@@ -235,10 +250,9 @@ def ask_price(c: Configuration, action: AskPrice) -> Transition:
 # ── side conditions ──────────────────────────────────────────────────────────────────
 
 
-def measure(c: Configuration, action: Query) -> Measure:
+def measure(table: Table, action: Query) -> Measure:
     """What a query measures; a ProgramError if it makes no sense on this table."""
     exact = epsilon(action.epsilon)
-    table = c.table(action.table)
     schema = rows(table, "query")
     if action.by is not None:
         check_partitioning(action.by, schema)

@@ -22,7 +22,11 @@ from fractions import Fraction
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fpinq.model.errors import KernelViolation
+from fpinq.model.errors import BadEpsilon, BadTransformation, KernelViolation
+
+# Exact numbers may grow, but not without end.
+MAX_SENSITIVITY = 10**18
+MAX_BITS = 2048
 
 ZERO = Fraction(0)
 ONE = Fraction(1)
@@ -66,13 +70,30 @@ class PartitionAccount:
 
 @dataclass(frozen=True)
 class Accounts:
-    """What every source has been charged. Counters not listed are 0."""
+    """What every source has been charged. Counters not listed are 0.
+
+    direct is what queries charged, without what partitions forwarded; mentions
+    lists, for a source, the partitions of tables that depend on it.
+    """
 
     budgets: Mapping[Root, Fraction]
     counters: Mapping[Source, Fraction] = field(default_factory=dict)
     direct: Mapping[Source, Fraction] = field(default_factory=dict)
     partitions: tuple[PartitionAccount, ...] = ()
     maxima: Mapping[int, Fraction] = field(default_factory=dict)
+    mentions: Mapping[Source, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.partitions and not self.mentions:
+            object.__setattr__(self, "mentions", _mentions(self.partitions))
+
+
+def _mentions(partitions: Iterable[PartitionAccount]) -> dict[Source, tuple[int, ...]]:
+    found: dict[Source, tuple[int, ...]] = {}
+    for number, account in enumerate(partitions):
+        for source in account.sensitivity:
+            found[source] = (*found.get(source, ()), number)
+    return found
 
 
 def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> Sensitivity:
@@ -82,14 +103,18 @@ def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> S
         for source, s in v.items():
             if c * s:
                 combined[source] = combined.get(source, 0) + c * s
+    if any(s > MAX_SENSITIVITY for s in combined.values()):
+        raise BadTransformation(f"one record could change more than {MAX_SENSITIVITY} records of this table")
     return combined
 
 
 def partition(accounts: Accounts, sensitivity: Sensitivity, parts: int) -> tuple[Accounts, tuple[Part, ...]]:
     """The accounts with a new partition of a table of this sensitivity, and its fresh sources."""
     fresh = fresh_parts(accounts, parts)
-    added = PartitionAccount(parts, sensitivity)
-    return replace(accounts, partitions=(*accounts.partitions, added)), fresh
+    number = len(accounts.partitions)
+    mentions = {source: (*accounts.mentions.get(source, ()), number) for source in sensitivity}
+    added = (*accounts.partitions, PartitionAccount(parts, sensitivity))
+    return replace(accounts, partitions=added, mentions={**accounts.mentions, **mentions}), fresh
 
 
 def fresh_parts(accounts: Accounts, parts: int) -> tuple[Part, ...]:
@@ -103,41 +128,55 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
     (1) C_x += v(x)·ε for every source x.
     (2) For the partitions from newest to oldest: M′ = max(M_π, its parts' C);
         every source y gets C_y += c_π(y)·(M′ − M_π); M_π := M′.
-
-    Only partitions with a raised part can have a new maximum, and a partition
-    forwards to older sources only, so visiting the raised ones is visiting all.
     """
-    counters, direct, maxima = dict(accounts.counters), dict(accounts.direct), dict(accounts.maxima)
-    raised: dict[int, set[Part]] = {}
-    pending: list[int] = []
-
-    def mark(source: Source) -> None:
-        if isinstance(source, Part):
-            if source.partition not in raised:
-                raised[source.partition] = set()
-                heappush(pending, -source.partition)
-            raised[source.partition].add(source)
-
-    touched: set[Source] = set()
+    counters, direct = dict(accounts.counters), dict(accounts.direct)
     for source, s in sensitivity.items():
         counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
         direct[source] = direct.get(source, ZERO) + s * epsilon
+    maxima, raised = settle(accounts, counters, sensitivity)
+    if any(counters[source].denominator.bit_length() > MAX_BITS for source in raised):
+        raise BadEpsilon("too many different denominators: the exact sum has too many digits; use round ε")
+    charged = replace(accounts, counters=counters, direct=direct, maxima=maxima)
+    certify(charged, raised)
+    return charged
+
+
+def settle(
+    accounts: Accounts, counters: dict[Source, Fraction], raised: Iterable[Source]
+) -> tuple[dict[int, Fraction], set[Source]]:
+    """(2) of the charge: forward what the raised parts added to their partitions' maxima.
+
+    Raises counters in place; the new maxima, and every source that was raised.
+    Only a partition with a raised part can have a new maximum, and it forwards
+    to older sources only: visiting the raised ones, newest first, visits all.
+    """
+    maxima = dict(accounts.maxima)
+    touched: set[Source] = set()
+    parts: dict[int, list[Part]] = {}
+    pending: list[int] = []
+
+    def touch(source: Source) -> None:
+        if source in touched:
+            return
         touched.add(source)
-        mark(source)
+        if isinstance(source, Part):
+            if source.partition not in parts:
+                heappush(pending, -source.partition)
+            parts.setdefault(source.partition, []).append(source)
+
+    for source in raised:
+        touch(source)
     while pending:
         number = -heappop(pending)
         before = maxima.get(number, ZERO)
-        after = new_maximum(before, [counters[part] for part in raised[number]])
+        after = new_maximum(before, [counters[part] for part in parts[number]])
         if after == before:
             continue
         maxima[number] = after
         for source, c in accounts.partitions[number].sensitivity.items():
             counters[source] = counters.get(source, ZERO) + forwarded(c, after - before)
-            touched.add(source)
-            mark(source)
-    charged = replace(accounts, counters=counters, direct=direct, maxima=maxima)
-    certify(charged, touched)
-    return charged
+            touch(source)
+    return maxima, touched
 
 
 def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
@@ -181,27 +220,23 @@ def remaining(accounts: Accounts) -> dict[Root, Fraction]:
 
 
 def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None:
-    """The certificate: C_s = direct(s) + Σ_π c_π(s)·M_π, and C_p ≤ M_π, with equality for some part.
+    """The certificate: C_s = direct(s) + Σ_π c_π(s)·M_π, and C_p ≤ M_π with equality for some part.
 
-    Of the given sources, or of all. A charge asks it of every source it
-    touched; the rest kept their counters and their partitions' maxima.
+    Of all sources; or, as after a charge, of those it raised: the others kept
+    their counters and their partitions' maxima, and the equality is `settle`'s.
     """
-    everything = sources is None
-    asked = list(accounts.counters) if sources is None else list(sources)
-    for source in asked:
+    for source in accounts.counters if sources is None else sources:
         counter = accounts.counters.get(source, ZERO)
         owed = accounts.direct.get(source, ZERO)
-        for number, maximum in accounts.maxima.items():
-            owed += accounts.partitions[number].sensitivity.get(source, 0) * maximum
+        for number in accounts.mentions.get(source, ()):
+            owed += accounts.partitions[number].sensitivity[source] * accounts.maxima.get(number, ZERO)
         if counter != owed:
             raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
         if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
             raise KernelViolation(f"{source} was charged {counter}, more than its partition's maximum")
-    if everything:
+    if sources is None:
         for number, account in enumerate(accounts.partitions):
-            largest = max(
-                (accounts.counters.get(Part(number, index), ZERO) for index in range(account.parts)),
-                default=ZERO,
-            )
+            parts = (Part(number, index) for index in range(account.parts))
+            largest = max(accounts.counters.get(part, ZERO) for part in parts)
             if largest != accounts.maxima.get(number, ZERO):
                 raise KernelViolation(f"the maximum of partition {number} is not its parts' largest counter")

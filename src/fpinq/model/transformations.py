@@ -111,10 +111,16 @@ class Partitioning:
 
     key: Expression
     keys: tuple[Value, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        canonical = (canonical_float(key) if isinstance(key, float) else key for key in self.keys)
-        object.__setattr__(self, "keys", tuple(canonical))
+        canonical = tuple(canonical_float(key) if isinstance(key, float) else key for key in self.keys)
+        object.__setattr__(self, "keys", canonical)
+        # Many parts share one partitioning: it is hashed once, not once for each.
+        object.__setattr__(self, "_hash", hash((self.key, len(canonical), repr(canonical[:8]))))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def check_partitioning(by: Partitioning, schema: Schema) -> None:
@@ -184,7 +190,7 @@ class LiteralTable:
         object.__setattr__(self, "rows", tuple(rows))
 
     def shape(self) -> Schema:
-        return _checked_schema(self.schema.columns)
+        return checked_schema(self.schema.columns)
 
     def rows_at_most(self) -> int:
         return len(self.rows)
@@ -279,7 +285,7 @@ class Explode:
         check_count(self.at_most, "at_most")
         if type_of(self.value, table) is not Type.STRINGS:
             raise BadTransformation("explode needs an array expression, such as split")
-        return _checked_schema(((self.name, Type.STRING),))
+        return checked_schema(((self.name, Type.STRING),))
 
     def rows_at_most(self, table: int) -> int:
         return self.at_most * table
@@ -314,7 +320,7 @@ class GroupBy(_OfOne):
 
     def shape(self, table: Schema) -> Schema:
         keys = _record_schema(self.keys, table, empty=True).columns
-        return _checked_schema((*keys, *_aggregate_columns(self.aggregates, table)))
+        return checked_schema((*keys, *_aggregate_columns(self.aggregates, table)))
 
     def rows_at_most(self, table: int) -> int:
         return table if self.keys else min(table, 1)
@@ -440,7 +446,7 @@ class GroupJoin:
         keys = zip(self.names, types, strict=True)
         lefts = _aggregate_columns(self.left_aggregates, left)
         rights = _aggregate_columns(self.right_aggregates, right)
-        return _checked_schema((*keys, *lefts, *rights))
+        return checked_schema((*keys, *lefts, *rights))
 
     def rows_at_most(self, left: int, right: int) -> int:
         return left + right
@@ -492,6 +498,8 @@ class PartOf(_OfOne):
 
     def shape(self, table: Schema) -> Schema:
         check_partitioning(self.by, table)
+        if not 0 <= self.index < len(self.by.keys):
+            raise BadPartition(f"there is no part number {self.index}")
         return table
 
 
@@ -519,7 +527,7 @@ def check_count(count: object, what: str) -> None:
         raise BadTransformation(f"{what} needs a whole number ≥ 1")
 
 
-def _checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
+def checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
     names = [name for name, _ in columns]
     if not names or len(set(names)) != len(names) or not all(type(n) is str and n for n in names):
         raise BadTransformation("a table needs one or more columns with different names")
@@ -530,7 +538,7 @@ def _checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
 
 def _record_schema(record: Record, table: Schema, *, empty: bool = False) -> Schema:
     columns = tuple((name, type_of(value, table)) for name, value in record)
-    return Schema(()) if empty and not columns else _checked_schema(columns)
+    return Schema(()) if empty and not columns else checked_schema(columns)
 
 
 def _aggregate_columns(aggregates: Aggregates, table: Schema) -> tuple[tuple[str, Type], ...]:

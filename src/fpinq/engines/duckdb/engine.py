@@ -1,11 +1,7 @@
-"""The embedded engine: one locked, in-memory DuckDB.
+"""The embedded engine: roots in, exact integers out.
 
-Locked means: no files but the protected ones, no extensions, no Python
-variables, no way to change that. The list of files cannot grow once it is
-locked, so a root with new files gets a new DuckDB, and what is in memory moves
-there.
-
-Analysts never send SQL; this is the second wall.
+The list of files of a locked DuckDB cannot grow, so a root with new files gets
+a new DuckDB, and what is in memory moves there.
 """
 
 import contextlib
@@ -23,6 +19,7 @@ import duckdb
 
 from fpinq.engines import reference
 from fpinq.engines.duckdb import sources, statistics
+from fpinq.engines.duckdb.database import Database
 from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering, PersonSource, Source, canonical
 from fpinq.model.errors import BadData, DataChanged, EngineError
@@ -48,11 +45,12 @@ class DuckDB:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._spill = tempfile.mkdtemp(prefix="fpinq-")
+        self._folder = tempfile.mkdtemp(prefix="fpinq-")
+        self._spill = os.path.join(self._folder, "spill")
         self._stored: list[_Stored] = []
         self._roots: dict[str, Source | PersonSource] = {}
         self._pins: dict[str, tuple[sources.Pin, ...]] = {}
-        self._connection = self._open(())
+        self._opened: Database | None = None
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
@@ -88,7 +86,13 @@ class DuckDB:
             self._check_new(name)
             if not tables:
                 raise BadData("persons need one or more tables")
-            added = {table: self._add(data, (schemas or {}).get(table)) for table, data in tables.items()}
+            files = [sources.find_files(data) for data in tables.values() if sources.is_files(data)]
+            self._allow([pin for found in files for pin in found.pins])
+            # Rows need numbers here, and lines of a csv have none: those are copied.
+            added = {
+                table: self._add(data, (schemas or {}).get(table), numbered=True)
+                for table, data in tables.items()
+            }
             types = set()
             for table, (_, relation) in added.items():
                 if unit not in relation.schema.names():
@@ -107,11 +111,13 @@ class DuckDB:
         if name in self._roots:
             raise BadData(f"there is a root {name!r} already")
 
-    def _add(self, source: object, schema: Mapping[str, Type] | None) -> tuple[_Stored, Source]:
+    def _add(
+        self, source: object, schema: Mapping[str, Type] | None, *, numbered: bool = False
+    ) -> tuple[_Stored, Source]:
         relation = f"r{len(self._stored)}"
         try:
             if sources.is_files(source):
-                return self._add_files(relation, source, schema)
+                return self._add_files(relation, source, schema, numbered)
             return self._add_frame(relation, source, schema)
         except duckdb.Error as error:
             reference_number = _log(error)
@@ -120,34 +126,40 @@ class DuckDB:
             ) from None
 
     def _add_files(
-        self, relation: str, source: Any, schema: Mapping[str, Type] | None
+        self, relation: str, source: Any, schema: Mapping[str, Type] | None, numbered: bool
     ) -> tuple[_Stored, Source]:
         files = sources.find_files(source)
         self._allow(files.pins)
         scan = files.scan()
-        found = _describe(self._connection, scan)
+        found = self._database.describe(scan)
         if files.format == "csv":
             if schema is not None:
                 stated = {
                     column: SQL_TYPES[type_] for column, type_ in schema.items() if column in dict(found)
                 }
                 scan = files.scan(stated)
-                found = _describe(self._connection, scan)
+                found = self._database.describe(scan)
             else:
                 scan = files.scan(dict(found))
             # Read it to the end once, so that no measurement stumbles over a line.
-            self._connection.execute(f"SELECT count(COLUMNS(*)) FROM {scan}").fetchall()
+            self._database.connection.execute(f"SELECT count(COLUMNS(*)) FROM {scan}").fetchall()
         elif any(
-            _describe(self._connection, sources.Files((pin,), files.format).scan()) != found
+            self._database.describe(sources.Files((pin,), files.format).scan()) != found
             for pin in files.pins[1:]
         ):
             raise BadData("the files of one table must have the same columns and types")
-        columns = sources.convert(found, schema)
-        select, shape, raw = sources.as_relation(columns, scan, lazy=True)
-        stored = _Stored(relation, select, files.pins)
-        self._connection.execute(f"CREATE VIEW {relation} AS {select}")
+        columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
+        if files.row is None and numbered:
+            select, shape, _ = sources.as_relation(columns, scan, lazy=False)
+            self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
+            stored, source_of = _Stored(relation, None, files.pins), Source(relation, shape, row="rowid")
+        else:
+            select, shape, raw = sources.as_relation(columns, scan, lazy=True, row=files.row)
+            self._database.connection.execute(f"CREATE VIEW {relation} AS {select}")
+            row = "i" if files.row is not None else None
+            stored, source_of = _Stored(relation, select, files.pins), Source(relation, shape, raw, row)
         self._stored.append(stored)
-        return stored, Source(relation, shape, raw)
+        return stored, source_of
 
     def _add_frame(
         self, relation: str, source: Any, schema: Mapping[str, Type] | None
@@ -167,20 +179,16 @@ class DuckDB:
             if not names:
                 raise BadData("the data has no columns")
             columns = []
-        with _registered(self._connection, frame):
-            if not columns:
-                found = [type_ for _, type_ in _describe(self._connection, "incoming")]
-                listed = ", ".join(f"x{i} AS {sources.identifier(n)}" for i, n in enumerate(names))
-                columns = sources.convert(zip(names, found, strict=True), schema)
-                select, shape, raw = sources.as_relation(
-                    columns, f"(SELECT {listed} FROM incoming)", lazy=False
-                )
-            else:
-                select, shape, raw = sources.as_relation(columns, "incoming", lazy=False)
-            self._connection.execute(f"CREATE TABLE {relation} AS {select}")
+        if not columns:
+            with self._database.incoming(frame):
+                found = [type_ for _, type_ in self._database.describe("incoming")]
+            triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found, strict=True))]
+            columns = sources.convert(triples, schema)
+        select, shape, _ = sources.as_relation(columns, "incoming", lazy=False)
+        self._database.store(relation, frame, select)
         stored = _Stored(relation, None, ())
         self._stored.append(stored)
-        return stored, Source(relation, shape, raw)
+        return stored, Source(relation, shape, row="rowid")
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 
@@ -194,22 +202,30 @@ class DuckDB:
         and nothing else, if DuckDB fails.
         """
         self.check_unchanged(plan)
-        lowering = Lowering(self._roots)
-        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
-        with self._failing_quietly(), self._cursor() as cursor:
+        database = self._database
+        with _failing_quietly(), self._cursor(database) as cursor:
+            lowering = Lowering(self._roots, database.cut)
+            measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
                 found = cursor.fetchnumpy()
                 return [statistics.histogram(found["g"].tolist(), found["n"].tolist())]
             return measurement.read(cursor.fetchall())
 
+    @contextlib.contextmanager
+    def _cursor(self, database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one measurement; a server keeps hold of it, to stop what takes too long."""
+        with database.cursor() as cursor:
+            yield cursor
+
     def rows(self, plan: Plan) -> reference.Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
         self.check_unchanged(plan)
-        lowering = Lowering(self._roots)
-        table = canonical(lowering.plan(plan))
-        sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
-        with self._failing_quietly(), self._cursor() as cursor:
+        database = self._database
+        with _failing_quietly(), database.cursor() as cursor:
+            lowering = Lowering(self._roots, database.cut)
+            table = canonical(lowering.plan(plan))
+            sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
             cursor.execute(sql, lowering.parameters.given())
             return reference.Relation(table.schema, tuple(cursor.fetchall()))
 
@@ -217,9 +233,10 @@ class DuckDB:
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> tuple[str, str]:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
-        lowering = Lowering(self._roots)
+        database = self._database
+        lowering = Lowering(self._roots, database.cut)
         measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
-        with self._cursor() as cursor:
+        with database.cursor() as cursor:
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
 
@@ -232,87 +249,44 @@ class DuckDB:
     def close(self) -> None:
         """Forget all data."""
         with self._lock:
-            self._connection.close()
+            if self._opened is not None:
+                self._opened.connection.close()
             self._roots.clear()
-            shutil.rmtree(self._spill, ignore_errors=True)
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    # ── DuckDB ───────────────────────────────────────────────────────────────────────
+    # ── the database of now ──────────────────────────────────────────────────────────
 
-    def _open(self, files: Sequence[sources.Pin]) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(
-            ":memory:",
-            config={
-                "allow_community_extensions": "false",
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                "pandas_analyze_sample": "100000",
-                "python_enable_replacements": "false",
-                "temp_directory": os.path.join(self._spill, "spill"),
-            },
-        )
-        allowed = ", ".join(sources.quote(pin.path) for pin in files)
-        connection.execute(f"SET allowed_paths = [{allowed}]")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        return connection
+    @property
+    def _database(self) -> Database:
+        """Opened when first needed: often that is a root with files."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = Database(spill=self._spill)
+            return self._opened
 
     def _allow(self, files: Sequence[sources.Pin]) -> None:
         """Make files readable: a new DuckDB, for a locked one cannot be told of them."""
-        known = {pin.path: pin for stored in self._stored for pin in stored.pins}
-        if all(pin.path in known for pin in files):
+        before = self._opened
+        known = before.files if before is not None else frozenset()
+        paths = known.union(pin.path for pin in files)
+        if paths == known:
             return
-        connection = self._open([*known.values(), *(pin for pin in files if pin.path not in known)])
+        database = Database(paths, self._spill)
         for stored in self._stored:
             if stored.view is not None:
-                connection.execute(f"CREATE VIEW {stored.relation} AS {stored.view}")
-                continue
-            rows = _Stream(self._connection.cursor().sql(f"SELECT * FROM {stored.relation}"))
-            with _registered(connection, rows):
-                connection.execute(f"CREATE TABLE {stored.relation} AS SELECT * FROM incoming")
+                database.connection.execute(f"CREATE VIEW {stored.relation} AS {stored.view}")
+            elif before is not None:
+                database.take_over(before, stored.relation)
         # Measurements under way keep the old one until they end.
-        self._connection = connection
-
-    @contextlib.contextmanager
-    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._lock:
-            cursor = self._connection.cursor()
-        try:
-            yield cursor
-        finally:
-            cursor.close()
-
-    @contextlib.contextmanager
-    def _failing_quietly(self) -> Iterator[None]:
-        try:
-            yield
-        except duckdb.Error as error:
-            raise EngineError(_log(error)) from None
-
-
-class _Stream:
-    """A relation to be read as Arrow batches, without pyarrow."""
-
-    def __init__(self, relation: Any) -> None:
-        self._relation = relation
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._relation.__arrow_c_stream__(requested_schema)
+        self._opened = database
 
 
 @contextlib.contextmanager
-def _registered(connection: duckdb.DuckDBPyConnection, frame: object) -> Iterator[None]:
-    """A Python object as the relation `incoming`, for a moment."""
-    connection.register("incoming", frame)
+def _failing_quietly() -> Iterator[None]:
     try:
         yield
-    finally:
-        connection.unregister("incoming")
-
-
-def _describe(connection: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]]:
-    """The columns of a relation and their types."""
-    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-    return [(name, type_) for name, type_, *_ in rows]
+    except duckdb.Error as error:
+        raise EngineError(_log(error)) from None
 
 
 def _log(error: Exception) -> str:

@@ -16,6 +16,7 @@ numbers and dates are rendered from their values, strings are bound parameters.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from fpinq.model.clamps import Clamp
@@ -142,15 +143,25 @@ class Scope:
         code = self.columns[value.name] if isinstance(value, Column) else self.lower(value)
         if code.type is Type.INT64:
             return _clip(self, Type.INT64, code, self._integer(clamp.lower), self._integer(clamp.upper))
-        point = self.bind(_scaled(code, clamp))
-        low, high = (f"'{float(bound)!r}'::DOUBLE" for bound in (clamp.lower, clamp.upper))
-        # NaN, the largest double of all to DuckDB, is in no branch. The cast rounds half to even.
-        clamped = (
-            f"CASE WHEN {point.sql} > {low} AND {point.sql} < {high} THEN {point.sql} "
-            f"WHEN {point.sql} <= {low} THEN {low} WHEN {point.sql} <= 'inf'::DOUBLE THEN {high} END"
-        )
-        sql = f"CAST({clamped} AS BIGINT)"
-        return self.code(sql, Type.INT64, point, times=5, low=clamp.lower, high=clamp.upper)
+        # Powers of two: each of these products is exact. Where bounds in units of 1 would be
+        # beyond the doubles, the value is scaled first.
+        scale, unit = f" * {_double(1 / clamp.step)}" if clamp.step != 1 else "", clamp.step
+        if unit > 2**900:
+            code, scale, unit = (
+                self.code(f"{code.sql}{scale}", code.type, code, raw=code.raw),
+                "",
+                Fraction(1),
+            )
+        point = self.bind(code)
+        low, high = _double(clamp.lower * unit), _double(clamp.upper * unit)
+        # Of a raw float, NaN is in no branch; not by comparison, see canonical_float.
+        end = f"CASE WHEN {point.sql} > 0 THEN {high} ELSE {low} END"
+        raw = f"WHEN NOT isfinite({point.sql}) THEN CASE WHEN isinf({point.sql}) THEN {end} END "
+        ends = f"WHEN {point.sql} <= {low} THEN {low} WHEN {point.sql} >= {high} THEN {high}"
+        clamped = f"CASE {raw if point.raw else ''}{ends} ELSE {point.sql} END"
+        # The cast rounds half to even.
+        sql = f"CAST({clamped}{scale} AS BIGINT)"
+        return self.code(sql, Type.INT64, point, times=6, low=clamp.lower, high=clamp.upper)
 
     def _integer(self, bound: int) -> Code:
         return self.literal(max(INT64_MIN, min(INT64_MAX, bound)), Type.INT64)
@@ -158,7 +169,7 @@ class Scope:
     def _canonical(self, code: Code) -> Code:
         if not code.raw:
             return code
-        return self.code(canonical_float(code.sql), code.type, code, times=2)
+        return self.code(canonical_float(code.sql), code.type, code, times=3)
 
     def bind(self, code: Code) -> Code:
         """The same value as something that costs nothing to repeat."""
@@ -212,20 +223,16 @@ def render(value: Value, type_: Type, parameters: Parameters) -> str:
 
 
 def canonical_float(sql: str) -> str:
-    """NaN is null, −0 is 0."""
-    return f"CASE WHEN isnan({sql}) THEN NULL ELSE {sql} + {_ZERO} END"
+    """A float as found: NaN is null, −0 is 0.
+
+    Not with isnan: a parquet file's statistics leave NaN out, DuckDB believes
+    them and takes isnan, and comparisons with NaN, for always false.
+    """
+    return f"CASE WHEN isfinite({sql}) OR isinf({sql}) THEN {sql} + {_ZERO} END"
 
 
-def _scaled(code: Code, clamp: Clamp) -> Code:
-    """The double in units of step. Exact, for a step is a power of two (or far beyond the bounds)."""
-    if clamp.step == 1:
-        return code
-    numerator, denominator = clamp.step.numerator, clamp.step.denominator
-    factor, by = (("*", denominator), ("/", numerator))[denominator == 1]
-    weight = code.weight
-    return Code(
-        f"({code.sql} {factor} '{float(by)!r}'::DOUBLE)", Type.FLOAT64, code.level, weight, raw=code.raw
-    )
+def _double(number: Fraction) -> str:
+    return f"'{float(number)!r}'::DOUBLE"
 
 
 # ── integers ─────────────────────────────────────────────────────────────────────────

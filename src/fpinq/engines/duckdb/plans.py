@@ -10,7 +10,7 @@ Where an order decides which rows stay, it is the canonical one, over all
 columns, so that the result depends on the bag alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fpinq.engines.duckdb.expressions import (
@@ -58,11 +58,15 @@ UNIT = "u"
 
 @dataclass(frozen=True)
 class Source:
-    """A stored relation: its name, its schema, and the float columns that may hold NaN or −0."""
+    """A stored relation: its name, its schema, the float columns that may hold NaN or −0.
+
+    `row` is the SQL of a row's number, None if rows have none.
+    """
 
     relation: str
     schema: Schema
     raw: frozenset[int] = frozenset()
+    row: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,11 @@ class PersonSource:
 
     shape: Persons
     tables: Mapping[str, Source]
+
+
+# The relation of the row numbers beyond the first rows of each person, if there is one:
+# of a stored table, its unit column and how many rows are the first.
+Cut = Callable[[Source, int, int], str | None]
 
 
 @dataclass(frozen=True)
@@ -91,8 +100,9 @@ class Relation:
 class Lowering:
     """The SQL of one plan: what it binds, and the subplans it uses more than once."""
 
-    def __init__(self, roots: Mapping[str, Source | PersonSource]) -> None:
+    def __init__(self, roots: Mapping[str, Source | PersonSource], cut: Cut) -> None:
         self.roots = roots
+        self.cut = cut
         self.parameters = Parameters()
         self.shared: list[tuple[str, str]] = []
         self._uses: dict[tuple[int, str], int] = {}
@@ -149,7 +159,9 @@ class Lowering:
                 flat = self._for_everybody(self._plan(body, root), root)
                 return replace(flat, per_person=False)
             case Term(transformation=transformation, arguments=arguments):
-                lowered = [self._plan(argument, persons) for argument in arguments]
+                lowered: list[Relation] = []
+                for argument in arguments:  # a comprehension would be one more frame per step
+                    lowered.append(self._plan(argument, persons))
                 schema = apply(transformation, [relation.schema for relation in lowered])
                 match lowered:
                     case []:
@@ -288,11 +300,13 @@ class Lowering:
         persons = self.roots[root]
         assert isinstance(persons, PersonSource)
         stored = persons.tables[name]
-        table = canonical(_stored(stored))
-        unit = table.columns[stored.schema.names().index(persons.shape.unit)].sql
-        with_unit = f"(SELECT *, {unit} AS {UNIT} FROM {table.source} WHERE {unit} IS NOT NULL)"
-        rows = replace(table, source=with_unit, per_person=True)
-        return self._first(rows, (), at_most)
+        unit = stored.schema.names().index(persons.shape.unit)
+        cut = self.cut(stored, unit, at_most)
+        if cut is not None:
+            rows = _rows_of_persons(stored, unit, numbered=True)
+            kept = f"SELECT {rows.listed} FROM {rows.source} ANTI JOIN {cut} USING (i)"
+            return replace(rows, source=f"({kept})")
+        return self._first(_rows_of_persons(stored, unit), (), at_most)
 
     def _for_everybody(self, table: Relation, root: str) -> Relation:
         """A table that is the same for everybody as one copy per person."""
@@ -302,9 +316,8 @@ class Lowering:
         assert isinstance(persons, PersonSource)
         ids = []
         for stored in persons.tables.values():
-            rows = canonical(_stored(stored))
-            unit = rows.columns[stored.schema.names().index(persons.shape.unit)].sql
-            ids.append(f"SELECT {unit} AS {UNIT} FROM {rows.source} WHERE {unit} IS NOT NULL")
+            rows = _rows_of_persons(stored, stored.schema.names().index(persons.shape.unit))
+            ids.append(f"SELECT {UNIT} FROM {rows.source}")
         everybody = f"(SELECT DISTINCT {UNIT} FROM ({' UNION ALL '.join(ids)}))"
         source = f"(SELECT {table.listed}, {UNIT} FROM {table.source} CROSS JOIN {everybody})"
         return replace(table, source=source, per_person=True)
@@ -404,16 +417,35 @@ def _stored(source: Source) -> Relation:
     return Relation(source.relation, source.schema, columns)
 
 
+def _rows_of_persons(source: Source, unit: int, *, numbered: bool = False) -> Relation:
+    """A stored table with the person as u, and the row's number as i if asked for."""
+    table = _stored(source)
+    columns = canonical(table).columns
+    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
+    listed.append(f"{_canonical_sql(table.columns[unit])} AS {UNIT}")
+    listed += [f"{source.row} AS i"] if numbered else []
+    everybody = f"(SELECT {', '.join(listed)} FROM {table.source})"
+    return Relation(f"(SELECT * FROM {everybody} WHERE {UNIT} IS NOT NULL)", source.schema, columns, True)
+
+
+def beyond_the_first(source: Source, unit: int, at_most: int) -> str:
+    """The numbers i of the rows that are not among their person's first."""
+    rows = _rows_of_persons(source, unit, numbered=True)
+    window = f"PARTITION BY {UNIT} ORDER BY {_order(rows)}"
+    return f"SELECT i FROM {rows.source} QUALIFY row_number() OVER ({window}) > {_limit(at_most)}"
+
+
+def _canonical_sql(column: Code) -> str:
+    return canonical_float(column.sql) if column.raw else column.sql
+
+
 def canonical(table: Relation) -> Relation:
     """The table without raw floats."""
     if not any(column.raw for column in table.columns):
         return table
-    listed = [
-        f"{canonical_float(column.sql)} AS {column.sql}" if column.raw else column.sql
-        for column in table.columns
-    ]
+    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
     listed += [UNIT] * table.per_person
-    columns = tuple(replace(c, raw=False, weight=2 * c.weight) if c.raw else c for c in table.columns)
+    columns = tuple(replace(c, raw=False, weight=3 * c.weight) if c.raw else c for c in table.columns)
     return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source})", columns=columns)
 
 

@@ -86,6 +86,14 @@ class Files:
         options = "header = true, hive_partitioning = false, sample_size = -1"
         return f"read_csv({listed}, {options}{f', types = {{{stated}}}' if stated else ''})"
 
+    @property
+    def row(self) -> str | None:
+        """The SQL of a row's number; lines of a csv have none."""
+        if self.format != "parquet":
+            return None
+        several = f"CAST(file_index AS BIGINT) * {2**40} + " if len(self.pins) > 1 else ""
+        return f"{several}CAST(file_row_number AS BIGINT)"
+
 
 @dataclass(frozen=True)
 class Converted:
@@ -118,7 +126,7 @@ def is_files(source: object) -> bool:
     return isinstance(source, str | Path)
 
 
-def find_files(source: str | Path | Sequence[str | Path]) -> Files:
+def find_files(source: Any) -> Files:
     """The files that paths and globs stand for, now; BadData if there are none."""
     patterns = [source] if isinstance(source, str | Path) else list(source)
     paths: list[str] = []
@@ -135,7 +143,11 @@ def find_files(source: str | Path | Sequence[str | Path]) -> Files:
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
         raise BadData("the files of one table must have one format: all parquet or all csv")
-    return Files(tuple(Pin.of(path) for path in dict.fromkeys(paths)), formats.pop())
+    pins = tuple(Pin.of(path) for path in dict.fromkeys(paths))
+    for pin in pins:
+        if not pin.size:
+            raise BadData(f"{pin.path} is empty")
+    return Files(pins, formats.pop())
 
 
 def _format(path: str) -> str:
@@ -146,11 +158,11 @@ def _format(path: str) -> str:
     raise BadData(f"{path} is neither parquet nor csv, by its name: convert it, or rename it")
 
 
-def convert(columns: Iterable[tuple[str, str]], schema: Mapping[str, Type] | None) -> list[Converted]:
-    """The columns found, as ours; only those of the schema, in its order, if there is one."""
-    found = dict(columns)
+def convert(columns: Iterable[tuple[str, str, str]], schema: Mapping[str, Type] | None) -> list[Converted]:
+    """Columns found (name, type, SQL) as ours: those of the schema, in its order, if there is one."""
+    found = {name: (type_, sql) for name, type_, sql in columns}
     if schema is None:
-        return [_convert(name, type_, identifier(name)) for name, type_ in found.items()]
+        return [_convert(name, type_, sql) for name, (type_, sql) in found.items()]
     if not schema:
         raise BadData("a schema needs one or more columns")
     converted = []
@@ -159,14 +171,14 @@ def convert(columns: Iterable[tuple[str, str]], schema: Mapping[str, Type] | Non
             raise BadData(f"column {name!r}: {wanted!r} is not a type of a column")
         if name not in found:
             raise BadData(f"the data has no column {name!r}; its columns are: {', '.join(found) or 'none'}")
-        converted.append(_convert_to(name, found[name], wanted))
+        converted.append(_convert_to(name, *found[name], wanted))
     return converted
 
 
-def _convert_to(name: str, found: str, wanted: Type) -> Converted:
+def _convert_to(name: str, found: str, sql: str, wanted: Type) -> Converted:
     if found == '"NULL"':
         return Converted(name, wanted, f"NULL::{SQL_TYPES[wanted]}")
-    column = _convert(name, found, identifier(name))
+    column = _convert(name, found, sql)
     if column.type is wanted:
         return column
     if (column.type, wanted) == (Type.INT64, Type.FLOAT64):
@@ -232,15 +244,21 @@ def _timestamp(sql: str, kind: str) -> str:
 
 
 def as_relation(
-    columns: Sequence[Converted], source: str, *, lazy: bool
+    columns: Sequence[Converted], source: str, *, lazy: bool, row: str | None = None
 ) -> tuple[str, Schema, frozenset[int]]:
-    """The SELECT of converted columns as c0, c1, …; floats stay raw only where it is read again each time."""
+    """The SELECT of converted columns as c0, c1, … (and its row's number i), and which may hold NaN or −0.
+
+    These stay only where the data is read again each time: not every use of a
+    column needs them removed.
+    """
     if not columns:
         raise BadData("the data has no columns")
     listed = ", ".join(
         f"{canonical_float(column.sql) if column.raw and not lazy else column.sql} AS c{i}"
         for i, column in enumerate(columns)
     )
+    if row is not None:
+        listed += f", {row} AS i"
     raw = frozenset(i for i, column in enumerate(columns) if column.raw and lazy)
     return f"SELECT {listed} FROM {source}", Schema(tuple((c.name, c.type) for c in columns)), raw
 

@@ -1,0 +1,163 @@
+"""The ledger's bars: opening and verifying a long ledger, commits of a charged count, hashing a file.
+
+    python bench/ledger.py [--entries 1000000] [--folder FOLDER] [--postgres URL]
+
+Prints what was measured beside the bar. The long ledger has 1,000 entries per
+session: a partition, and then again and again a fresh where, a count of it and
+its answer, every tenth of a part.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+from fpinq.ledger import Ledger, open_ledger, open_store
+from fpinq.ledger.entries import Head, Line, Recorded, Took, line
+from fpinq.ledger.programs import Budgets, opened
+from fpinq.ledger.spending import units_text
+from fpinq.ledger.verify import verify
+from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
+from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.queries import Count
+from fpinq.model.transformations import Partitioning, Where
+from fpinq.runtime.contents import hash_of_file
+
+SHAPE = Schema((("age", Type.INT64), ("city", Type.STRING)))
+BUDGET = 10**9
+PER_SESSION = 1000
+AT = "2026-01-01T00:00:00.000+00:00"
+
+
+def program() -> Iterator[Action]:
+    """What one session does."""
+    parts = ("north", "south", "east")
+    yield Partition(parts, "people", Partitioning(Column("city"), parts))
+    number = 0
+    while True:
+        number += 1
+        older = Where(Apply("greater", (Column("age"), Literal.of(number % 90))))
+        yield Assign(f"t{number}", older, ("people",))
+        table = parts[number % 3] if number % 10 == 0 else f"t{number}"
+        yield Query(table, Fraction(1 + number % 5, 100), (Count(),))
+
+
+def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
+    """That many entries after head."""
+    number = 0
+    while True:
+        name, session = f"session-{number}", opened(None)
+        number += 1
+        written, actions = 0, program()
+        while written < PER_SESSION:
+            if not count:
+                return
+            action = next(actions)
+            decision = budgets.decide(session, action)
+            budgets.add(None, decision.units)
+            session = decision.session
+            took = Took(name, None, f"r{written}", action, decision.transition.rule, decision.charged)
+            bodies: list[Took | Recorded] = [took]
+            if isinstance(action, Query):
+                bodies.append(Recorded(head.seq + 1, ((12345 + written,),)))
+            for body in bodies:
+                if not count:
+                    return
+                made = line(head, body, AT)
+                head = Head(made.seq, made.hash)
+                written, count = written + 1, count - 1
+                yield made
+
+
+def build(path: Path, count: int) -> None:
+    """A ledger of count entries, written at once."""
+    ledger = open_ledger(path)
+    ledger.register("people", SHAPE, BUDGET, contents=["people"])
+    budgets, head = ledger._budgets, ledger.head()
+    with ledger._store.writing(durable=True) as statements:
+        insert = "INSERT INTO entries (seq, hash, text, session, request, answers) VALUES (?, ?, ?, ?, ?, ?)"
+        for made in lines(budgets, head, count - head.seq - 1):
+            statements.run(insert, made.seq, made.hash, made.text, made.session, made.request, made.answers)
+        statements.run("UPDATE head SET seq = ?, hash = ?", made.seq, made.hash)
+        statements.run("UPDATE accounts SET spent = ?", units_text(budgets.spent["people", ""]))
+    ledger.close()
+
+
+def timed(what: str, unit: str, measured: float, bar: str, ok: bool) -> None:
+    print(f"{what:<52}{measured:>14,.2f} {unit:<12} {bar:<18} {'ok' if ok else 'BELOW'}")
+
+
+def rate_of(ledger: Ledger, action: Action, seconds: float = 3, answered: bool = False) -> float:
+    """How many of an action a second."""
+    start, done = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        acted = ledger.act("bench", action, f"{action.op}{done}")
+        if answered:
+            ledger.answer(acted.seq or 0, ((1,),))
+        done += 1
+    return done / (time.perf_counter() - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--entries", type=int, default=1_000_000)
+    parser.add_argument("--folder", default=None)
+    parser.add_argument("--postgres", metavar="URL", help="an empty database, for the rates there")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        path = Path(folder) / "long.ledger"
+        start = time.perf_counter()
+        build(path, arguments.entries)
+        print(f"{arguments.entries:,} entries, {path.stat().st_size / 1e6:,.0f} MB, "
+              f"built in {time.perf_counter() - start:.0f} s; load {os.getloadavg()[0]:.1f} "
+              f"on {os.cpu_count()} cores")  # fmt: skip
+
+        start = time.perf_counter()
+        ledger = open_ledger(path)
+        ledger.act("fresh", AskBudget())
+        took = time.perf_counter() - start
+        timed("open, and ask the budget", "s", took, "≤ 2", took <= 2)
+        start = time.perf_counter()
+        ledger.act("session-0", AskBudget())
+        print(f"{'come back to a session of 1,000 entries':<52}{time.perf_counter() - start:>14,.2f} s")
+        ledger.close()
+
+        with closing(open_store(path)) as store:
+            jobs = os.cpu_count() or 1
+            start, cpu = time.perf_counter(), time.process_time()
+            report = verify(store, jobs=jobs)
+            rate = report.entries / (time.perf_counter() - start)
+            alone = report.entries / (time.process_time() - cpu)
+        timed(f"verify, {jobs} processes", "entries/s", rate, "≥ 50,000", rate >= 50_000)
+        print(f"{'  by the CPU time of one of them':<52}{alone:>14,.2f} entries/s")
+
+        for where in [str(Path(folder) / "rates.ledger"), *filter(None, [arguments.postgres])]:
+            kind = "PostgreSQL" if where.startswith("postgres") else "SQLite"
+            ledger = open_ledger(where)
+            ledger.register("people", SHAPE, BUDGET, contents=["people"])
+            assign = Assign("t", Where(Apply("greater", (Column("age"), Literal.of(17)))), ("people",))
+            rate = rate_of(ledger, assign)
+            timed(f"{kind}: assign, recorded", "a second", rate, "≥ 1,000", rate >= 1000)
+            rate = rate_of(ledger, AskBudget())
+            timed(f"{kind}: ask budget", "a second", rate, "≥ 1,000", rate >= 1000)
+            rate = rate_of(ledger, Query("people", Fraction(1, 100), (Count(),)), answered=True)
+            timed(f"{kind}: charged count, 2 durable commits", "a second", rate, "", True)
+            ledger.close()
+
+        big = Path(folder) / "big.parquet"
+        with big.open("wb") as file:
+            for _ in range(32):
+                file.write(os.urandom(2**25))
+        hash_of_file(str(big))  # warm, so that the disk is not what is measured
+        start = time.perf_counter()
+        hash_of_file(str(big))
+        rate = 2**30 / 1e9 / (time.perf_counter() - start)
+        timed(f"hash a file, {os.cpu_count()} cores", "GB/s", rate, "≥ 1", rate >= 1)
+
+
+if __name__ == "__main__":
+    main()

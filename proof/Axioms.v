@@ -1,0 +1,44 @@
+(** What each main theorem rests on.  The Makefile checks that nothing is listed
+    beyond the axioms of the standard library's classical reals. *)
+
+Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Sources Fpinq.Instance
+  Fpinq.Compute.
+
+Goal True. idtac "theorem stability_sound". Abort.
+Print Assumptions stability_sound.
+Goal True. idtac "theorem join_law". Abort.
+Print Assumptions join_law.
+Goal True. idtac "theorem laplace_distribution". Abort.
+Print Assumptions laplace_distribution.
+Goal True. idtac "theorem noise_private". Abort.
+Print Assumptions noise_private.
+Goal True. idtac "theorem choose_private". Abort.
+Print Assumptions choose_private.
+Goal True. idtac "theorem permute_and_flip_private". Abort.
+Print Assumptions permute_and_flip_private.
+Goal True. idtac "theorem charge_potential". Abort.
+Print Assumptions charge_potential.
+Goal True. idtac "theorem certificate_charge". Abort.
+Print Assumptions certificate_charge.
+Goal True. idtac "theorem parallel_is_partition". Abort.
+Print Assumptions parallel_is_partition.
+Goal True. idtac "theorem bags_featherweight". Abort.
+Print Assumptions bags_featherweight.
+Goal True. idtac "theorem bags_featherweight_dp". Abort.
+Print Assumptions bags_featherweight_dp.
+Goal True. idtac "theorem bags_featherweight_deterministic". Abort.
+Print Assumptions bags_featherweight_deterministic.
+Goal True. idtac "theorem bags_featherweight_sums_to_one". Abort.
+Print Assumptions bags_featherweight_sums_to_one.
+Goal True. idtac "theorem bags_joint_dp". Abort.
+Print Assumptions bags_joint_dp.
+Goal True. idtac "theorem bags_joint_dp_spent". Abort.
+Print Assumptions bags_joint_dp_spent.
+Goal True. idtac "theorem bags_root_dp". Abort.
+Print Assumptions bags_root_dp.
+Goal True. idtac "theorem bags_deterministic". Abort.
+Print Assumptions bags_deterministic.
+Goal True. idtac "theorem bags_sums_to_one". Abort.
+Print Assumptions bags_sums_to_one.
+Goal True. idtac "theorem step_agrees". Abort.
+Print Assumptions step_agrees.

@@ -1,0 +1,94 @@
+"""fpinq ledger show | verify | head: the trace, whether it is whole, and where it ends."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import closing
+
+from fpinq.cli.progress import Progress
+from fpinq.model.errors import LedgerError, ProgramError
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `fpinq ledger`."""
+    what = parser.add_subparsers(dest="what", required=True, metavar="show | verify | head")
+    for name, text in (
+        ("show", "the trace, as the paper writes it"),
+        ("verify", "recompute the chain, and take every step again through the kernel"),
+        ("head", "the number and hash of the last entry: keep it elsewhere"),
+    ):
+        command = what.add_parser(name, help=text)
+        command.add_argument("ledger", help="a file, or a postgresql:// address")
+        if name == "verify":
+            command.add_argument(
+                "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
+            )
+            command.add_argument(
+                "--jobs", type=int, default=os.cpu_count() or 1, help="how many processes to use"
+            )
+        if name == "show":
+            command.add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
+
+
+def run(arguments: Namespace) -> int:
+    """0 if the ledger is what was written; 1 if it is not, 2 if it cannot be read."""
+    from fpinq.ledger.errors import LedgerCorrupt
+
+    try:
+        return {"show": _show, "verify": _verify, "head": _head}[arguments.what](arguments)
+    except LedgerCorrupt as error:
+        print(f"✗ {error}", file=sys.stderr)
+        return 1
+    except (LedgerError, ProgramError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _head(arguments: Namespace) -> int:
+    from fpinq.ledger import open_store
+    from fpinq.ledger.store import Pages
+
+    with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
+        head = Pages(statements).head()
+    print(f"{head.seq} {head.hash}")
+    return 0
+
+
+def _verify(arguments: Namespace) -> int:
+    from fpinq.ledger import open_store
+    from fpinq.ledger.verify import verify
+    from fpinq.model.epsilon import decimal_down
+
+    expected = arguments.expect_head.split()[-1].lower() if arguments.expect_head else None
+    with closing(open_store(arguments.ledger, create=False)) as store, Progress("verifying", 100) as progress:
+        shown = 0
+
+        def show(done: int, total: int) -> None:
+            nonlocal shown
+            while shown < 100 * done // total:
+                shown += 1
+                progress.advance(f"{done:,} of {total:,} entries")
+
+        report = verify(store, expected, show, arguments.jobs)
+    print(
+        f"✓ {report.entries:,} entries of {report.sessions:,} sessions follow from each other and the kernel"
+    )
+    for name, (budget, spent) in report.roots.items():
+        print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
+    if report.unanswered:
+        print(f"  {report.unanswered:,} charged without a recorded answer: cut short, or being measured")
+    print(f"  head {report.head.seq} {report.head.hash}")
+    return 0
+
+
+def _show(arguments: Namespace) -> int:
+    from fpinq.ledger import open_store
+    from fpinq.ledger.entries import START, body_of, parsed
+    from fpinq.ledger.notation import show_body
+    from fpinq.ledger.store import Pages
+
+    with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
+        for stored in Pages(statements).after(max(arguments.after, START.seq)):
+            at = str(parsed(stored).get("at", ""))[:19]
+            print(f"{stored.seq:>6}  {at}  {stored.hash[:12]}  {show_body(body_of(stored))}")
+    return 0

@@ -1,0 +1,302 @@
+"""Queries about where values lie: histograms, ranges, cumulative distributions, bounds.
+
+All of them are one partition into bins: a record is in one bin.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import Any
+
+from fpinq.client.answers import Answer, Answers, Charged
+from fpinq.client.bounds import clamp, exact_bounds
+from fpinq.client.queries import Prepared, Query, Subject, laplace_noise
+from fpinq.client.rows import FLOAT64, INT64, Cell, constant, plain
+from fpinq.client.shorthand import if_else
+from fpinq.client.spelling import spell
+from fpinq.client.trees import CountTree, best_tree, mean_variance
+from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, RangeNoise
+from fpinq.model import queries as primitives
+from fpinq.model.clamps import Clamp
+from fpinq.model.errors import BadQuery
+from fpinq.noise import DiscreteLaplace
+
+
+@dataclass(frozen=True)
+class Histogram(Query):
+    """How many records are in each bin; noise as for one count, since a record is in one bin.
+
+    bins is a number of bins of equal width between the bounds (values beyond
+    them are counted at the ends), or a list of edges (values beyond them are
+    not counted). Without bins, every integer within the bounds is a bin.
+    """
+
+    of: Any = None
+    bounds: object = None
+    bins: int | Sequence[Any] | None = None
+
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+        bins = binned(subject, self, "histogram")
+        primitive = primitives.Frequencies(bins.index)
+        noise = laplace_noise(primitive, epsilon)
+        flat = CountTree(len(bins.labels), max(len(bins.labels), 2), 1)
+
+        def read(released: Any, charged: Charged) -> Answers:
+            answers = {
+                label: Answer(n, epsilon, charged, noise)
+                for label, n in zip(bins.labels, released, strict=True)
+            }
+            return BinAnswers(answers, epsilon, charged, flat, noise.scale or Fraction(0))
+
+        return Prepared(primitive, read, lambda size: Expected(noise, note="for each bin"))
+
+
+@dataclass(frozen=True)
+class Ranges(Query):
+    """Counts of any range of bins: `answers.range(lower, upper)`; bins are those of a histogram.
+
+    Where there are many bins, groups of them are counted too: single bins are then
+    less exact than in a histogram, and ranges of many are far more so. Which groups
+    depends on the number of bins and on ε alone.
+    """
+
+    of: Any = None
+    bounds: object = None
+    bins: int | Sequence[Any] | None = None
+
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+        bins = binned(subject, self, "ranges")
+        tree = best_tree(len(bins.labels), epsilon)
+        primitive = primitives.Tree(bins.index, tree.branching, tree.height)
+        scale = tree.height / epsilon
+
+        def read(released: Any, charged: Charged) -> Answers:
+            counts = released if tree.height == 1 else tree.estimates(released).tolist()
+            answers = {
+                label: Answer(n, epsilon, charged, RangeNoise(tree, i, i + 1, scale))
+                for i, (label, n) in enumerate(zip(bins.labels, counts, strict=True))
+            }
+            return BinAnswers(answers, epsilon, charged, tree, scale)
+
+        def expect(size: int | None) -> Expected:
+            return Expected(Normal(_deviation(tree, scale)), note="on average over all ranges")
+
+        return Prepared(primitive, read, expect)
+
+
+class BinAnswers(Answers):
+    """How many records each bin has, and each range of bins."""
+
+    def __init__(
+        self,
+        answers: Mapping[Any, Answer],
+        epsilon: Fraction,
+        charged: Charged,
+        tree: CountTree,
+        scale: Fraction,
+    ) -> None:
+        super().__init__(answers, epsilon, charged)
+        self._tree = tree
+        self._scale = scale
+
+    def range(self, lower: Any = None, upper: Any = None) -> Answer:
+        """How many records lie from lower to upper, one end or both left open with None.
+
+        Where the bins are integers, lower and upper are both counted in. Between
+        edges, they are edges, and upper itself belongs to the next range.
+        """
+        labels = list(self)
+        if isinstance(labels[0], tuple):
+            edges = [labels[0][0], *(end for _, end in labels)]
+            first = 0 if lower is None else _position(edges, lower)
+            last = len(labels) if upper is None else _position(edges, upper)
+        else:
+            first = 0 if lower is None else _position(labels, lower)
+            last = len(labels) if upper is None else _position(labels, upper) + 1
+        if first >= last:
+            raise BadQuery("an empty range: lower must be below upper")
+        values = [answer.value for answer in list(self.values())[first:last]]
+        total = sum(values) if all(type(value) is int for value in values) else math.fsum(values)
+        noise = RangeNoise(self._tree, first, last, self._scale)
+        return Answer(total, self.epsilon, self.charged, noise)
+
+
+def _position(marks: Sequence[Any], mark: object) -> int:
+    mark = plain(mark)
+    if type(mark) not in (int, float) or mark not in marks:
+        near = ", ".join(str(m) for m in (*marks[:3], "…", *marks[-2:])) if len(marks) > 5 else marks
+        raise BadQuery(f"a range ends where bins do: {near}")
+    return marks.index(mark)
+
+
+def _deviation(tree: CountTree, scale: Fraction, *, points: bool = False) -> float:
+    return DiscreteLaplace(scale).standard_deviation * math.sqrt(mean_variance(tree, points=points))
+
+
+@dataclass(frozen=True)
+class Cdf(Query):
+    """The fraction of records at most each point: never falling, from one histogram.
+
+    Points are every integer within the bounds, or the upper edges of bins. With
+    counts=True it gives numbers of records instead of fractions. Groups of bins are
+    counted too, where that lowers the error.
+    """
+
+    of: Any = None
+    bounds: object = None
+    bins: int | Sequence[Any] | None = None
+    counts: bool = False
+
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+        bins = binned(subject, self, "cdf")
+        points = [label[1] if isinstance(label, tuple) else label for label in bins.labels]
+        tree = best_tree(len(points), epsilon, points=True)
+        primitive = primitives.Tree(bins.index, tree.branching, tree.height)
+        scale = tree.height / epsilon
+
+        def read(released: Any, charged: Charged) -> Answers:
+            below = rising(list(accumulate(tree.estimates(released).tolist())))
+            total = max(below[-1], 0.0)
+            answers: dict[Any, Answer] = {}
+            for n, (point, number) in enumerate(zip(points, below, strict=True), 1):
+                if self.counts:
+                    noise = RangeNoise(tree, 0, n, scale, 1.0, 0.0)
+                    answers[point] = Answer(max(number, 0.0), epsilon, charged, noise)
+                else:
+                    fraction = min(max(number / total, 0.0), 1.0) if total else n / len(points)
+                    noise = RangeNoise(tree, 0, n, scale, 1 / max(total, 1.0), 0.0, 1.0)
+                    answers[point] = Answer(fraction, epsilon, charged, noise)
+            return Answers(answers, epsilon, charged)
+
+        def expect(size: int | None) -> Expected:
+            deviation = _deviation(tree, scale, points=True)
+            if self.counts:
+                return Expected(Normal(deviation), note="on average over the points")
+            if size is None:
+                return Expected(None, note=f"about {deviation:,.4g} divided by the number of records")
+            note = f"on average over the points, if {size:,} records have a value"
+            return Expected(Normal(deviation / size), note=note)
+
+        return Prepared(primitive, read, expect)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Which bin a record is in, as a clamped integer, and what the bins are called."""
+
+    index: Clamp
+    labels: tuple[Any, ...]
+
+
+def binned(subject: Subject, query: Histogram | Ranges | Cdf, what: str) -> Bins:
+    """The bins of a numeric expression."""
+    cell = subject.cell(query.of, what)
+    bounds, bins = subject.bounds(cell, query.bounds), query.bins
+    if cell._type not in (INT64, FLOAT64):
+        raise BadQuery(
+            f"bins need a number, and {spell(cell._tree)} is {cell._type.value}; "
+            "count the values of a column with keys=[…]"
+        )
+    if isinstance(bins, Sequence) and not isinstance(bins, str):
+        return _between_edges(cell, bins)
+    if bounds is None:
+        raise BadQuery("a histogram needs bounds=(lower, upper), a list of edges or keys=[…]")
+    lower, upper = exact_bounds(bounds)
+    if bins is None:
+        if cell._type is not INT64:
+            raise BadQuery("say how many bins: bins=20")
+        whole = clamp(cell, bounds)
+        if whole.width >= primitives.MAX_BINS:
+            raise BadQuery(f"at most {primitives.MAX_BINS} bins in one query: say how many, such as bins=100")
+        return Bins(whole, tuple(range(whole.lower, whole.upper + 1)))
+    if type(bins) is not int or not 1 <= bins <= primitives.MAX_BINS or lower == upper:
+        raise BadQuery("bins is a number of bins, 1 or more, between bounds that differ; or a list of edges")
+    return _equal_bins(cell, lower, upper, bins)
+
+
+def _equal_bins(cell: Cell, lower: Fraction, upper: Fraction, bins: int) -> Bins:
+    edges = [lower + (upper - lower) * i / bins for i in range(bins + 1)]
+    if cell._type is INT64 and lower.denominator == upper.denominator == 1:
+        within = cell.clip(int(lower), int(upper))
+        index = (within - int(lower)) * bins // int(upper - lower)
+    else:
+        index = (
+            ((cell - float(lower)) * (bins / float(upper - lower))).floor().clip(0, bins - 1).cast("int64")
+        )
+    numbers = [int(edge) if edge.denominator == 1 else float(edge) for edge in edges]
+    return Bins(Clamp(index._tree, 0, bins - 1), tuple(pairwise(numbers)))
+
+
+def _between_edges(cell: Cell, edges: Sequence[Any]) -> Bins:
+    numbers = [plain(edge) for edge in edges]
+    if len(numbers) < 2 or any(type(n) not in (int, float) or not math.isfinite(n) for n in numbers):  # type: ignore[arg-type]
+        raise BadQuery("edges must be two or more finite numbers")
+    if any(a >= b for a, b in pairwise(numbers)):  # type: ignore[operator]
+        raise BadQuery("edges must be in rising order")
+    first, *inner, last = numbers
+    index = constant(0)
+    if inner:
+        index = _total([(cell >= edge).cast("int64") for edge in inner])
+    index = if_else((cell >= first) & (cell <= last), index, None)
+    return Bins(Clamp(index._tree, 0, len(inner)), tuple(pairwise(numbers)))
+
+
+def _total(cells: Sequence[Cell]) -> Cell:
+    """The sum of cells as a shallow tree."""
+    if len(cells) == 1:
+        return cells[0]
+    middle = len(cells) // 2
+    return _total(cells[:middle]) + _total(cells[middle:])
+
+
+def rising(numbers: Sequence[float]) -> list[float]:
+    """The nearest sequence (in squares) that never falls: pool adjacent violators."""
+    pools: list[tuple[float, int]] = []
+    for number in numbers:
+        total, size = float(number), 1
+        while pools and pools[-1][0] * size > total * pools[-1][1]:
+            before, members = pools.pop()
+            total, size = total + before, size + members
+        pools.append((total, size))
+    return [total / size for total, size in pools for _ in range(size)]
+
+
+# ── bounds ───────────────────────────────────────────────────────────────────────────
+
+POWERS = 62
+
+
+@dataclass(frozen=True)
+class FindBounds(Query):
+    """Bounds (lower, upper) for an expression, each 0 or ± a power of two, that leave few records out.
+
+    From one noisy histogram over powers of two: the outermost bins that are
+    above the noise. About 8/ε records in one bin may go unnoticed.
+    """
+
+    of: Any = None
+
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+        cell = subject.cell(self.of, "bounds")
+        if cell._type not in (INT64, FLOAT64):
+            raise BadQuery(f"bounds need a number, and {spell(cell._tree)} is {cell._type.value}")
+        powers = [2**k for k in range(POWERS)]
+        above = _total([(cell > power // 2).cast("int64") for power in powers])
+        below = _total([(cell < -(power // 2)).cast("int64") for power in powers])
+        primitive = primitives.Frequencies(Clamp((above - below)._tree, -POWERS, POWERS))
+        # With probability 0.95 no empty bin gets here.
+        threshold = laplace_noise(primitive, epsilon).interval(0, _FEW_FALSE)[1]
+
+        def read(released: Any, charged: Charged) -> Answer:
+            seen = [i - POWERS for i, n in enumerate(released) if n > threshold]
+            lower, upper = min([*seen, 0]), max([*seen, 0])
+            value = (-(2 ** (-lower - 1)) if lower else 0, 2 ** (upper - 1) if upper else 0)
+            return Answer(value if seen else (0, 1), epsilon, charged, ChosenCandidate())
+
+        note = f"between two powers of two, about {float(threshold):,.4g} records may go unnoticed"
+        return Prepared(primitive, read, lambda size: Expected(None, note=note))
+
+
+_FEW_FALSE = 1 - Fraction(1, 10 * (2 * POWERS + 1))

@@ -1,0 +1,147 @@
+"""Planning: the error before paying, and the ε that a wanted error needs. Free: no data is looked at."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fpinq.client.answers import show_number
+from fpinq.client.bounds import exact_bounds
+from fpinq.client.choices import ExponentialMechanism
+from fpinq.client.queries import Prepared, Query, Subject
+from fpinq.client.rows import FLOAT64, INT64, Cell, Scope, plain
+from fpinq.client.spelling import show_up
+from fpinq.client.uncertainty import Expected, exact_confidence
+from fpinq.model.epsilon import DIGITS
+from fpinq.model.errors import BadQuery
+from fpinq.model.expressions import Column, Schema
+
+SIGNIFICANT = 4
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """How far an answer at ε will be off. Prints as `± 30`, the half-width of its 95 % interval."""
+
+    epsilon: Fraction
+    _expected: Expected
+
+    @property
+    def standard_error(self) -> float | None:
+        """The standard deviation of the noise; None where there is none, or where it needs a size."""
+        found = self._expected.uncertainty
+        return None if found is None else found.standard_error()
+
+    def half_width(self, confidence: float | Fraction = 0.95) -> Any:
+        """How far off the answer will be at most, with this confidence; None where that needs a size."""
+        exactly = exact_confidence(confidence)
+        found = self._expected.uncertainty
+        interval = None if found is None else found.interval(0, exactly)
+        return None if interval is None else interval[1]
+
+    @property
+    def approximate(self) -> bool:
+        """Whether this is an approximation. For counts and sums it is exact."""
+        found = self._expected.uncertainty
+        return found is None or found.approximate
+
+    @property
+    def note(self) -> str:
+        """What the error is measured in, what it depends on, and what was assumed."""
+        return ", ".join(text for text in (self._expected.unit, self._expected.note) if text)
+
+    def __str__(self) -> str:
+        if self._expected.uncertainty is None:
+            return self.note
+        half = self.half_width(0.95)
+        return " ".join(text for text in (f"± {show_number(half, half)}", self.note) if text)
+
+    def __repr__(self) -> str:
+        return f"<{self}, ε = {show_up(self.epsilon)}>"
+
+
+def expected_error(prepared: Prepared, epsilon: Fraction, size: object) -> ExpectedError:
+    """The error of a query at ε, for an assumed number of records."""
+    return ExpectedError(epsilon, prepared.expect(checked_size(size)))
+
+
+def epsilon_for(
+    query: Query, *, error: object, confidence: object = None, size: int | None = None
+) -> Fraction:
+    """The least ε (to four digits) for which a query's error is at most this, with this confidence.
+
+    Without a confidence, error is the standard error. No table is needed: the
+    bounds say it all. A table's own epsilon_for also knows its columns.
+    """
+    if not isinstance(query, Query):
+        raise BadQuery("epsilon_for needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
+    if isinstance(query, ExponentialMechanism):
+        raise BadQuery("what a score can be depends on the table's columns: ask table.epsilon_for(…)")
+    subject = Anything.bounded_by(getattr(query, "bounds", None))
+    return least_epsilon(lambda epsilon: query.prepare(subject, epsilon), error, confidence, size)
+
+
+class Anything(Subject):
+    """No table in particular: every expression is a number, whole if its bounds are."""
+
+    @classmethod
+    def bounded_by(cls, bounds: object) -> "Anything":
+        """Bounds that are whole numbers are those of integers."""
+        whole = bounds is None or all(bound.denominator == 1 for bound in exact_bounds(bounds))
+        return cls(Schema.of({"value": INT64 if whole else FLOAT64}))
+
+    def cell(self, f: Any, what: str) -> Cell:
+        """A number, whatever f says."""
+        return Cell(Column("value"), self.schema.types()[0], Scope())
+
+
+def least_epsilon(
+    prepare: Callable[[Fraction], Prepared], error: object, confidence: object, size: object
+) -> Fraction:
+    """The least ε of four digits whose error is small enough; the error falls as ε grows."""
+    wanted = checked_error(error)
+    exactly = None if confidence is None else exact_confidence(confidence)
+    assumed = checked_size(size)
+
+    def reached(epsilon: Fraction) -> bool:
+        expected = ExpectedError(epsilon, prepare(epsilon).expect(assumed))
+        found = expected.standard_error if exactly is None else expected.half_width(exactly)
+        if found is None:
+            raise BadQuery(f"this error cannot be planned: {_missing(expected, exactly, assumed)}")
+        return bool(found <= wanted)
+
+    exponent = next((e for e in range(-DIGITS, DIGITS) if reached(Fraction(10) ** e)), None)
+    if exponent is None:
+        raise BadQuery("no ε makes the error that small")
+    if exponent == -DIGITS:
+        return Fraction(10) ** exponent
+    unit: Fraction = Fraction(10) ** (exponent - SIGNIFICANT)
+    low, high = 10 ** (SIGNIFICANT - 1), 10**SIGNIFICANT
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle * unit) else (middle, high)
+    least: Fraction = high * unit
+    return least
+
+
+def _missing(expected: ExpectedError, confidence: Fraction | None, size: int | None) -> str:
+    if expected._expected.uncertainty is not None and confidence is None:
+        return "a choice has no standard error; say the confidence: confidence=0.95"
+    return f"it is {expected.note}; give size=…" if size is None else expected.note
+
+
+def checked_size(size: object) -> int | None:
+    """An assumed number of records, or none."""
+    size = plain(size)
+    if size is None or (type(size) is int and size > 0):
+        return size
+    raise BadQuery("size is an assumed number of records: a whole number, 1 or more")
+
+
+def checked_error(error: object) -> float | int | Fraction:
+    """A wanted error: a positive number."""
+    error = plain(error)
+    if isinstance(error, int | float | Fraction) and type(error) is not bool and 0 < error < math.inf:
+        return error
+    raise BadQuery("the wanted error is a positive number, in the units of the answer")

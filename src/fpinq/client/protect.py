@@ -1,0 +1,283 @@
+"""protect and public: how tables come into being."""
+
+import sys
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
+from pathlib import PurePath
+from typing import Any
+
+from fpinq.client.bounds import Column, clamp
+from fpinq.client.budgets import Budget
+from fpinq.client.derivation import Made
+from fpinq.client.handle import Within
+from fpinq.client.parts import partitioning
+from fpinq.client.queries import Subject
+from fpinq.client.rows import Cell, Scope, column_type
+from fpinq.client.systems import DataEngine, fresh_root, fresh_variable, system_for
+from fpinq.client.table import Table
+from fpinq.model import epsilon as exact
+from fpinq.model import expressions
+from fpinq.model.actions import Assign
+from fpinq.model.errors import BadTransformation, ProgramError, suggest
+from fpinq.model.expressions import Schema, Type
+from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
+from fpinq.model.transformations import Concat, LiteralTable
+from fpinq.runtime import InMemory, ProtectedSystem
+from fpinq.runtime.contents import contents_of
+from fpinq.runtime.in_memory import relation
+
+# Hashing more bytes than this is worth a line on the terminal.
+LONG = 10**9
+
+
+def protect(
+    data: Any,
+    *,
+    budget: Any,
+    name: str | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | Mapping[str, int] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    ledger: Any = None,
+    engine: Any = "duckdb",
+) -> Any:
+    """A protected table: whoever asks, and whatever they ask, no record costs more than the budget.
+
+    data is a parquet or csv path (or glob), a pandas, polars or pyarrow table,
+    or a list of dicts. With unit= a person rather than a record is protected;
+    a dict of tables about the same people, with rows_per_unit= for each, gives
+    a dict of tables that share the budget.
+
+    With ledger= (a file, or a postgresql:// address) the budget survives the
+    process: the same data under the same name goes on with what is left,
+    changed data is DataChanged, and the same data under another name SameData.
+    """
+    label = _named(data, name, ledger)
+    root = _Root(system_for(engine, ledger), label, budget, recorded=ledger is not None)
+    if unit is None:
+        if rows_per_unit is not None:
+            raise ProgramError("rows_per_unit needs unit=…: the column that says whose row it is")
+        if isinstance(data, Mapping):
+            raise ProgramError(
+                "several tables must be about the same people: say unit=… and rows_per_unit={…}"
+            )
+        return root.of_rows(data, schema, columns)
+    if not isinstance(data, Mapping):
+        one = root.label
+        return root.of_persons({one: data}, unit, {one: rows_per_unit}, {one: schema}, {one: columns})[one]
+    if not data:
+        raise ProgramError("no tables to protect")
+    most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(data, rows_per_unit)
+    known = columns or {}
+    if all(isinstance(column, Column) for column in known.values()):
+        known = {table: dict(known) for table in data}
+    return root.of_persons(data, unit, most, schema or {}, known)
+
+
+def public(rows: Any, schema: Mapping[str, Any] | None = None) -> Table:
+    """A literal table: public, with scaling factor 0. A list of dicts or a data frame."""
+    table = relation(rows, _types(schema))
+    literal = LiteralTable(table.schema, table.rows)
+    literal.shape()
+    return Table(table.schema, Made(f"public, {len(table.rows)} rows"), transformation=literal)
+
+
+class _Root:
+    """A root in the making: its system, its names and its budget."""
+
+    def __init__(
+        self,
+        system: ProtectedSystem,
+        label: str,
+        budget: Any,
+        *,
+        recorded: bool = False,
+        block_of: str | None = None,
+    ) -> None:
+        self.system = system
+        self.label = label
+        self.shared = frozenset({budget}) if isinstance(budget, Budget) else frozenset()
+        self.budget = budget.remaining if isinstance(budget, Budget) else exact.budget(budget)
+        # In a ledger a name is what data is found by again; otherwise one that is taken gets a number.
+        self.name = label if recorded else fresh_root(system, label)
+        self.recorded = recorded
+        self.block_of = block_of
+
+    def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
+        """The table of a root whose records are rows."""
+        stated = _types(schema)
+        found = self._register({"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated))
+        assert isinstance(found, Schema)
+        known = _known(columns, found)
+        return Table(
+            found,
+            Made(self.label),
+            system=self.system,
+            variable=self.name,
+            roots={self.name: self.label},
+            columns=known,
+            budgets=self.shared,
+        )
+
+    def of_persons(
+        self,
+        data: Mapping[str, Any],
+        unit: str,
+        most: Mapping[str, Any],
+        schemas: Mapping[str, Any],
+        columns: Mapping[str, Any],
+    ) -> dict[str, Table]:
+        """The tables of a root whose records are persons."""
+        for table in data:
+            if type(most.get(table)) is not int or most[table] < 1:
+                raise ProgramError(
+                    f"how many rows of {table!r} may one {unit} have? Say rows_per_unit, a whole number ≥ 1: "
+                    "further rows are left out, and the scaling factor is that number"
+                )
+        for mapping in (most, schemas, columns):
+            if unknown := [table for table in mapping if table not in data]:
+                raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
+        given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
+        persons = self._register(
+            {table: (source, given.get(table)) for table, source in data.items()},
+            unit,
+            lambda engine: engine.add_persons(self.name, data, unit=unit, schemas=given or None),
+        )
+        assert isinstance(persons, Persons)
+        known = {t: _known(columns.get(t), persons.table(t)) for t in data}
+        return {t: self._of_person(t, persons, unit, most[t], known[t]) for t in data}
+
+    def _of_person(
+        self, table: str, persons: Persons, unit: str, most: int, known: Mapping[str, Column]
+    ) -> Table:
+        body, variable = PersonTable(table, most), fresh_variable()
+        self.system.act(Assign(variable, Flatten(body), (self.name,)))
+        return Table(
+            persons.table(table),
+            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most),
+            system=self.system,
+            variable=variable,
+            roots={self.name: self.label},
+            columns=known,
+            budgets=self.shared,
+            within=Within(self.name, body, frozenset({unit})),
+        )
+
+    def _register(
+        self, sources: Mapping[str, tuple[Any, Any]], unit: str | None, add: Callable[[DataEngine], Shape]
+    ) -> Shape:
+        """Give the data to the engine and the root to the system; its shape."""
+        engine: DataEngine = self.system.engine  # type: ignore[assignment]
+        if not self.recorded:
+            shape = add(engine)
+            self.system.protect(self.name, shape, self.budget, unit=unit, block_of=self.block_of)
+            return shape
+        contents = contents_of(sources.values(), self.name, hashing(self.name))
+        facts: dict[str, Any] = {"contents": contents.hashes, "unit": unit, "block_of": self.block_of}
+        # Before the engine sees it: an engine does not forget a name.
+        self.system.record.check(self.name, self.budget, **facts)
+        known = self.system.roots().get(self.name)
+        if known is not None:
+            return known.shape
+        shape = add(engine)
+        contents.check_unchanged(self.name)
+        self.system.protect(self.name, shape, self.budget, **facts)
+        return shape
+
+
+def append(table: Table, data: Any, *, budget: Any, name: str | None = None) -> Table:
+    """A table that has grown by a block: a root of its own, with a budget of its own.
+
+    table is a protected one, as protect or append gave it. A query of the
+    result charges every block; one of the block alone, which is protected under
+    its name, charges only that.
+    """
+    system, roots = table._system, table._roots
+    if not isinstance(system, ProtectedSystem) or not _is_whole(system.describe(table._variable).plan):
+        raise BadTransformation(
+            "append needs a table as protect or append gave it: append first, then transform"
+        )
+    first = next(iter(roots))
+    label = name if name is not None else f"{roots[first]}/{_named(data, None, None)}"
+    recorded = not isinstance(system.record, InMemory)
+    if recorded and name is None and not isinstance(data, str | PathLike):
+        raise _nameless()
+    block = _Root(system, label, budget, recorded=recorded, block_of=first)
+    schema = {column: type_.value for column, type_ in table._schema.columns}
+    unit = system.roots()[first].unit
+    if unit is None:
+        return table.concat(block.of_rows(data, schema, table._columns))
+    plan: Plan = system.describe(table._variable).plan
+    while not isinstance(plan, Term) or not isinstance(plan.transformation, Flatten):
+        plan = plan.arguments[0]  # type: ignore[union-attr]
+    body = plan.transformation.body
+    assert isinstance(body, PersonTable)
+    one = body.table
+    grown = block.of_persons({one: data}, unit, {one: body.at_most}, {one: schema}, {one: table._columns})
+    return table.concat(grown[one])
+
+
+def _is_whole(plan: Plan) -> bool:
+    """Whether a plan is a root, or the one table of a root of persons, or a concat of such."""
+    match plan:
+        case RootTable():
+            return True
+        case Term(transformation=Flatten(body=PersonTable()), arguments=(RootTable(),)):
+            return True
+        case Term(transformation=Concat(), arguments=arguments):
+            return all(_is_whole(argument) for argument in arguments)
+        case _:
+            return False
+
+
+def hashing(name: str) -> Callable[[int, int], None]:
+    """Shows how far a long hashing is, to whoever sits before a terminal."""
+
+    def show(done: int, total: int) -> None:
+        if total >= LONG and sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{name}: hashing {done / total:4.0%} of {total / 1e9:.1f} GB", end=end, file=sys.stderr)
+
+    return show
+
+
+def _nameless() -> ProgramError:
+    return ProgramError("a ledger finds data again by its name: say name=… for data in memory")
+
+
+def _named(data: Any, name: str | None, ledger: Any) -> str:
+    """The root's name: the one given, a file's, or `data`."""
+    if name is None:
+        if isinstance(data, str | PathLike):
+            return PurePath(fspath(data)).name.partition(".")[0].strip("*?[]") or "data"
+        if ledger is not None:
+            raise _nameless()
+        return "data"
+    if type(name) is not str or not name:
+        raise ProgramError("name is a text")
+    return name
+
+
+def _types(schema: Mapping[str, Any] | None) -> dict[str, Type] | None:
+    """The schema that the owner states."""
+    if schema is None:
+        return None
+    if not isinstance(schema, Mapping) or not schema:
+        raise ProgramError('schema is a dict from column names to types, such as {"age": "int64"}')
+    return {name: column_type(type_) for name, type_ in schema.items()}
+
+
+def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Column]:
+    """Public metadata, if it fits the columns."""
+    for name, known in (columns or {}).items():
+        if not isinstance(known, Column):
+            raise ProgramError(
+                f"columns={{{name!r}: fp.Column(bounds=…, keys=…)}}, not {type(known).__name__}"
+            )
+        cell = Cell(expressions.Column(name), schema.type_of(name), Scope())
+        if known.bounds is not None:
+            clamp(cell, known.bounds)
+        if known.keys is not None:
+            partitioning(Subject(schema), cell, known.keys)
+    return dict(columns or {})

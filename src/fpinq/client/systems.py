@@ -1,0 +1,114 @@
+"""The protected systems of this process: one for each kind of engine, made when first needed.
+
+Roots of one system can be concatenated, joined and asked about together, so
+`protect` puts all roots with the same engine into the same system.
+"""
+
+import atexit
+from collections.abc import Mapping
+from itertools import count
+from os import PathLike, fspath, getpid
+from os.path import realpath
+from threading import Lock
+from typing import Any, Protocol
+
+from fpinq.engines.interface import Engine
+from fpinq.ledger import Ledger, open_ledger
+from fpinq.model.actions import Action, TableVariable
+from fpinq.model.errors import ProgramError
+from fpinq.model.expressions import Schema, Type
+from fpinq.model.plans import Persons
+from fpinq.model.semantics import Table
+from fpinq.runtime import Observation, ProtectedSystem, ReferenceEngine
+
+
+class System(Protocol):
+    """What a table handle needs of a protected system, here or elsewhere."""
+
+    def act(self, action: Action) -> Observation:
+        """What the client is told of its action."""
+
+    def describe(self, variable: TableVariable) -> Table:
+        """The public facts of a table."""
+
+    def drop(self, variable: TableVariable) -> None:
+        """The client will not use this variable again."""
+
+
+class DataEngine(Engine, Protocol):
+    """An engine that data can be given to."""
+
+    def add_root(self, name: str, source: Any, schema: Mapping[str, Type] | None = None) -> Schema:
+        """Make source the table of a root; its schema."""
+
+    def add_persons(
+        self,
+        name: str,
+        tables: Mapping[str, Any],
+        unit: str,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
+    ) -> Persons:
+        """Make them the tables of a root of persons; its shape."""
+
+
+_systems: dict[object, ProtectedSystem] = {}
+_roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process
+_lock = Lock()
+_numbers = count(1)
+
+
+def system_for(engine: object, ledger: object = None) -> ProtectedSystem:
+    """The system of an engine, by its kind ("duckdb", "spark", "reference") or itself; and of a ledger."""
+    key = engine if ledger is None else (engine, _place(ledger), getpid())
+    with _lock:
+        if key not in _systems:
+            _systems[key] = ProtectedSystem(_engine(engine), record=None if ledger is None else _open(ledger))
+        return _systems[key]
+
+
+def _open(ledger: Any) -> Ledger:
+    opened = open_ledger(ledger)
+    atexit.register(opened.close)
+    return opened
+
+
+def _place(ledger: object) -> str:
+    """Where a ledger is, spelled in one way."""
+    if isinstance(ledger, PathLike):
+        ledger = fspath(ledger)
+    if type(ledger) is not str or not ledger:
+        raise ProgramError("ledger is a path, such as 'people.ledger', or a postgresql:// address")
+    return ledger if ledger.startswith(("postgresql://", "postgres://")) else realpath(ledger)
+
+
+def _engine(engine: object) -> Engine:
+    if engine == "duckdb":
+        from fpinq.engines.duckdb import DuckDB
+
+        return DuckDB()
+    if engine == "spark":
+        from fpinq.engines.spark import Spark
+
+        return Spark()
+    if engine == "reference":
+        return ReferenceEngine()
+    if hasattr(engine, "measure") and hasattr(engine, "add_root"):
+        return engine
+    raise ProgramError(f"unknown engine {engine!r}: use 'duckdb', 'spark' or 'reference'")
+
+
+def fresh_root(system: ProtectedSystem, label: str) -> str:
+    """A name for a root that the system never heard: the owner's, or that and a number.
+
+    Names are not used again, not even those of data that was refused: the engine may have seen it.
+    """
+    with _lock:
+        taken = _roots.setdefault(id(system), set(system.budgets()))
+        name = next(n for i in count(1) if (n := label if i == 1 else f"{label}#{i}") not in taken)
+        taken.add(name)
+        return name
+
+
+def fresh_variable() -> TableVariable:
+    """A table variable that no other table of this process has."""
+    return f"t{next(_numbers)}"

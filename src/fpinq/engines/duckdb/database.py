@@ -1,0 +1,105 @@
+"""One locked, in-memory DuckDB.
+
+Locked means: no files but the ones it was opened with, no extensions, no
+Python variables, no way to change that. Analysts never send SQL; this is the
+second wall.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import duckdb
+
+from fpinq.engines.duckdb.plans import Source, beyond_the_first
+from fpinq.engines.duckdb.sources import quote
+
+# How many bounds per table are kept ready: each takes eight bytes per row at the most.
+_MAX_CUTS = 8
+
+
+class Database:
+    """A DuckDB that can read some files and nothing else. Each thread uses a cursor of its own."""
+
+    def __init__(self, files: Iterable[str] = (), spill: str = "") -> None:
+        self.files = frozenset(files)
+        self.connection = duckdb.connect(
+            ":memory:",
+            config={
+                "allow_community_extensions": "false",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                # A plan of 250 joins, the deepest there is, nests 2,250 times.
+                "max_expression_depth": "4000",
+                "pandas_analyze_sample": "100000",
+                "python_enable_replacements": "false",
+                "temp_directory": spill,
+            },
+        )
+        allowed = ", ".join(quote(path) for path in sorted(self.files))
+        self.connection.execute(f"SET allowed_paths = [{allowed}]")
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+        self._lock = threading.Lock()
+        self._cuts: dict[tuple[str, int, int], str] = {}
+
+    @contextlib.contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one measurement."""
+        cursor = self.connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    def describe(self, source: str) -> list[tuple[str, str]]:
+        """The columns of a relation and their types."""
+        rows = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        return [(name, type_) for name, type_, *_ in rows]
+
+    def store(self, relation: str, frame: object, select: str) -> None:
+        """A table made of a Python object, which select sees as `incoming`."""
+        with self.incoming(frame):
+            self.connection.execute(f"CREATE TABLE {relation} AS {select}")
+
+    @contextlib.contextmanager
+    def incoming(self, frame: object) -> Iterator[None]:
+        """A Python object as the relation `incoming`, for a moment."""
+        self.connection.register("incoming", frame)
+        try:
+            yield
+        finally:
+            self.connection.unregister("incoming")
+
+    def take_over(self, other: "Database", relation: str) -> None:
+        """A copy of another DuckDB's table."""
+        with other.cursor() as cursor:
+            self.store(relation, _Stream(cursor.sql(f"SELECT * FROM {relation}")), "SELECT * FROM incoming")
+
+    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+        """The relation of the rows that are not among a person's first at_most, computed once.
+
+        A window over the whole table for every measurement would cost fifty
+        times the measurement. None if there is no room for one more bound.
+        """
+        key = (source.relation, unit, at_most)
+        with self._lock:
+            if key not in self._cuts:
+                if source.row is None or sum(source.relation == name for name, *_ in self._cuts) >= _MAX_CUTS:
+                    return None
+                name = f"e{len(self._cuts)}"
+                with self.cursor() as cursor:
+                    cursor.execute(f"CREATE TABLE {name} AS {beyond_the_first(source, unit, at_most)}")
+                self._cuts[key] = name
+            return self._cuts[key]
+
+
+class _Stream:
+    """A relation to be read as Arrow batches, without pyarrow."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._relation.__arrow_c_stream__(requested_schema)

@@ -1,0 +1,46 @@
+"""What was charged and released, durably. Read it in this order.
+
+1. ``wire``          actions and observations as canonical JSON
+2. ``entries``       the trace, hash-chained
+3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
+4. ``ledger``        the kernel's step inside a transaction
+5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
+6. ``verify``        the chain recomputed, every step taken again
+"""
+
+import os
+
+from fpinq.ledger.entries import Head, Registered
+from fpinq.ledger.ledger import Acted, Ledger, RootState
+from fpinq.ledger.observations import Answered, Observation, Released
+from fpinq.ledger.store import Store
+
+__all__ = [
+    "Acted",
+    "Answered",
+    "Head",
+    "Ledger",
+    "Observation",
+    "Registered",
+    "Released",
+    "RootState",
+    "Store",
+    "open_ledger",
+    "open_store",
+]
+
+
+def open_ledger(where: str | os.PathLike[str], *, create: bool = True) -> Ledger:
+    """The ledger in a file, or in PostgreSQL if where is a postgresql:// address."""
+    return Ledger(open_store(where, create=create))
+
+
+def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
+    """The database of a ledger."""
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
+        from fpinq.ledger.postgres import PostgreSQL
+
+        return PostgreSQL(where, create=create)
+    from fpinq.ledger.sqlite import SQLite
+
+    return SQLite(where, create=create)

@@ -1,0 +1,64 @@
+"""What can go wrong at the ledger, in the tree of `model.errors`."""
+
+from fpinq.model.errors import LedgerError, ProgramError
+
+
+class BadWire(ProgramError):
+    """JSON that is no action, or not strictly so. Nothing was charged."""
+
+
+class RequestReused(ProgramError):
+    """A request id that stands for another request already. Nothing was charged."""
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+        super().__init__(f"request id {request_id!r} was used for another action: send a new id with it")
+
+
+class SameData(ProgramError):
+    """Data that the ledger knows under another name: it has one budget, whatever it is called."""
+
+    def __init__(self, name: str, known_as: str) -> None:
+        self.name, self.known_as = name, known_as
+        super().__init__(
+            f"the data of {name!r} is in this ledger already, as {known_as!r}: "
+            f"protect it with name={known_as!r} to go on with the budget that is left"
+        )
+
+
+class RegisteredDifferently(ProgramError):
+    """A data set whose budget, unit, columns or caps are not those in the ledger."""
+
+    def __init__(self, name: str, what: str, recorded: str) -> None:
+        self.name, self.what = name, what
+        super().__init__(
+            f"{name!r} is in this ledger with another {what} ({recorded}): what was promised stays; "
+            f"protect it with the recorded {what}"
+        )
+
+
+class Frozen(ProgramError):
+    """A data set that its owner has frozen. Nothing was charged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"the owner has frozen {name!r}: it cannot be asked until it is unfrozen")
+
+
+class OthersSession(ProgramError):
+    """A session that another analyst opened."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        super().__init__("no such session of yours: open one")
+
+
+class LedgerCorrupt(LedgerError):
+    """A ledger that is not what was written: torn, edited, reordered, or an older copy put back."""
+
+    def __init__(self, seq: int, what: str) -> None:
+        self.seq, self.what = seq, what
+        super().__init__(f"the ledger is not what was written: entry {seq}: {what}")
+
+    def __reduce__(self) -> tuple[type, tuple[int, str]]:
+        return LedgerCorrupt, (self.seq, self.what)  # it comes from another process

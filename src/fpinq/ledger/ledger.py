@@ -1,0 +1,457 @@
+"""The ledger: the kernel's step inside a database's transaction.
+
+An action is one transaction: lock the head, catch up with what other processes
+wrote, step, write the entry, charge, commit. What the step read is what it
+charges, whoever else is there; and when `act` returns a measurement, its charge
+is on disk. Only then may it be measured, and only what `answer` returns may be
+released.
+"""
+
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from itertools import islice
+from threading import RLock
+from typing import Any
+
+from fpinq.ledger.entries import (
+    OWNER,
+    START,
+    Began,
+    Body,
+    Froze,
+    Head,
+    Line,
+    Recorded,
+    Registered,
+    Took,
+    Unfroze,
+    body_of,
+    check_line,
+    line,
+    parsed,
+)
+from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RequestReused
+from fpinq.ledger.observations import Released
+from fpinq.ledger.programs import Budgets, Session, check_owner, followed, opened
+from fpinq.ledger.spending import amount, units
+from fpinq.ledger.store import PAGE, Pages, Store
+from fpinq.ledger.wire import encode
+from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Query, Silent, TableVariable
+from fpinq.model.epsilon import epsilon as exact_epsilon
+from fpinq.model.errors import KernelViolation, LedgerError, ProgramError, UnknownTable
+from fpinq.model.expressions import Schema
+from fpinq.model.plans import Shape
+from fpinq.model.semantics import (
+    BOTTOM,
+    TAU,
+    Configuration,
+    Label,
+    measure,
+)
+
+# Programs that are kept ready; others are replayed from their entries when they act again.
+MAX_SESSIONS = 10_000
+MAX_NAME = 200
+
+# What no ledger has as its head: read everything.
+UNKNOWN = Head(-2, "")
+
+Check = Callable[[Label], None]
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What became of an action. A Measure is charged for: measure it, then `answer`.
+
+    `released` is there if this request was answered before: then that is the
+    answer. `seq` is the entry; asking for public facts leaves none.
+    """
+
+    label: Label
+    rule: str
+    charged: Mapping[str, Fraction]
+    seq: int | None = None
+    released: tuple[Released, ...] | None = None
+
+
+@dataclass(frozen=True)
+class RootState:
+    """A data set as the ledger knows it."""
+
+    registered: Registered
+    spent: Fraction
+    frozen: bool
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left of the budget, for all sessions together."""
+        return self.registered.budget - self.spent
+
+
+class Ledger:
+    """Sessions, budgets and the chain, in a store. Safe to use from several threads and processes."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._store = store
+        self._clock = clock
+        self._lock = RLock()
+        self._process = os.getpid()
+        self._head = self._durable = START
+        self._budgets = Budgets()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        with self._writing(durable=True, opening=True) as pages:
+            self._head = pages.head()
+            if self._head == START:
+                self._append(pages, Began(secrets.token_hex(16)))
+            self._load(pages)
+
+    # ── programs ─────────────────────────────────────────────────────────────────────
+
+    def act(
+        self,
+        session: str,
+        action: Action,
+        request_id: str | None = None,
+        analyst: str | None = None,
+        check: Check = lambda label: None,
+    ) -> Acted:
+        """One step of a session's program, durably.
+
+        check sees the label before anything is written, and may raise to
+        prevent it. A request id that is known stands for its first action: the
+        same action gets what that got, another is RequestReused.
+        """
+        _check_name(session, "a session")
+        action = _exactly(action)
+        if isinstance(action, Silent):
+            return Acted(TAU, "Silent", {})
+        if isinstance(action, AskScale | AskBudget | AskPrice):
+            return self._ask(session, action, analyst)
+        text = encode(action)  # before the transaction: what cannot be written is refused
+        if request_id is not None:
+            _check_name(request_id, "a request id")
+        durable = isinstance(action, Query)
+        with self._lock:
+            with self._writing(durable=durable) as pages:
+                if request_id is not None and (known := pages.request(session, request_id)) is not None:
+                    return self._again(pages, known, request_id, text, analyst, check)
+                program = self._session(pages, session, analyst)
+                decision = self._budgets.decide(program, action)
+                transition = decision.transition
+                check(transition.label)
+                took = Took(session, analyst, request_id, action, transition.rule, decision.charged)
+                head = self._append(pages, took)
+                for root, who in self._budgets.accounts_of(analyst, decision.units):
+                    self._charge(pages, root, who, decision.units[root])
+            # Committed. If it was not, nothing here has changed, and the next one reads what is there.
+            with self._advancing(head, durable=durable):
+                self._budgets.add(analyst, decision.units)
+                self._keep(session, decision.session)
+        return Acted(transition.label, transition.rule, decision.charged, head.seq)
+
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        """Record what is to be released for the query in an entry; what was recorded first is returned."""
+        with self._lock:
+            with self._writing(durable=True) as pages:
+                if (known := pages.answer_to(seq)) is not None:
+                    return _released(known)
+                asked = pages.line(seq)
+                took = body_of(asked) if asked is not None else None
+                if not isinstance(took, Took) or took.rule != "Query":
+                    raise KernelViolation(f"entry {seq} is no query that was charged")
+                head = self._append(pages, Recorded(seq, released))
+            with self._advancing(head, durable=True):
+                pass
+        return released
+
+    def configuration(self, session: str, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a session, with the budgets that the others leave it."""
+        with self._reading() as pages:
+            return self._budgets.configuration(self._session(pages, session, analyst))
+
+    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+        """Forget table variables that the program will not use again; the entries stay."""
+        with self._lock:
+            if session in self._sessions:
+                self._sessions[session] = self._sessions[session].without(variables)
+
+    # ── the owner's side ─────────────────────────────────────────────────────────────
+
+    def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
+        """A data set with a budget; one that is known goes on with what is left of it.
+
+        facts are those of `Registered.of`: contents, unit, caps, cap, block_of.
+        DataChanged if the name stands for other data, SameData if the data has
+        another name, RegisteredDifferently if budget, unit, columns or caps are
+        not what was promised.
+        """
+        _check_name(name, "a data set")
+        root = Registered.of(name, shape, budget, **facts)
+        with self._lock:
+            with self._writing(durable=True) as pages:
+                if (known := self._budgets.known(root)) is not None:
+                    return known
+                head = self._append(pages, root)
+                pages.open_account(name, "", units(root.budget))
+            with self._advancing(head, durable=True):
+                self._budgets.register(root, head.seq)
+        return root
+
+    def check(self, name: str, budget: object, **facts: Any) -> None:
+        """Raise what register would, as far as that can be told without the data's columns."""
+        _check_name(name, "a data set")
+        root = Registered.of(name, Schema(()), budget, **facts)
+        with self._reading():
+            self._budgets.known(root, but_shape=True)
+
+    def freeze(self, name: str) -> None:
+        """From now on no query of this data set is answered."""
+        self._set_frozen(name, True)
+
+    def unfreeze(self, name: str) -> None:
+        """The data set may be asked again."""
+        self._set_frozen(name, False)
+
+    def _set_frozen(self, name: str, frozen: bool) -> None:
+        with self._lock:
+            with self._writing(durable=True) as pages:
+                if name not in self._budgets.roots:
+                    raise UnknownTable(name, self._budgets.roots)
+                if (name in self._budgets.frozen) == frozen:
+                    return
+                head = self._append(pages, Froze(name) if frozen else Unfroze(name))
+            with self._advancing(head, durable=True):
+                (self._budgets.frozen.add if frozen else self._budgets.frozen.discard)(name)
+
+    # ── what anyone may know ─────────────────────────────────────────────────────────
+
+    def head(self) -> Head:
+        """The last entry: write it down, and an older copy put back will be noticed."""
+        with self._reading() as pages:
+            return pages.head()
+
+    def roots(self) -> dict[str, RootState]:
+        """Every data set, with what is spent of it."""
+        with self._reading():
+            budgets = self._budgets
+            return {
+                name: RootState(
+                    root, min(amount(budgets.spent[name, ""]), root.budget), name in budgets.frozen
+                )
+                for name, root in budgets.roots.items()
+            }
+
+    def spent_by(self, analyst: str) -> dict[str, Fraction]:
+        """What an analyst with a cap has spent of each data set."""
+        with self._reading():
+            spent = self._budgets.spent
+            return {root: amount(number) for (root, who), number in spent.items() if who == analyst}
+
+    def entries(self, after: int = -1) -> Iterator[Line]:
+        """The chain, oldest first. Nothing is locked between pages: what was written stays as it is."""
+        while True:
+            with self._reading() as pages:
+                page = list(islice(pages.after(after), PAGE))
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1].seq
+
+    def close(self) -> None:
+        """Give the database back."""
+        with self._lock:
+            if os.getpid() == self._process:  # a forked child's copy is not its own to close
+                self._store.close()
+
+    # ── one step ─────────────────────────────────────────────────────────────────────
+
+    def _ask(self, session: str, action: Action, analyst: str | None) -> Acted:
+        """A public fact: a function of what is written, so nothing more is."""
+        with self._reading() as pages:
+            decision = self._budgets.decide(self._session(pages, session, analyst), action)
+            return Acted(decision.transition.label, decision.transition.rule, {})
+
+    def _again(
+        self, pages: Pages, known: Line, request_id: str, text: str, analyst: str | None, check: Check
+    ) -> Acted:
+        """A request that was acted on before: the same, or refused."""
+        took = body_of(known)
+        assert isinstance(took, Took)
+        if took.analyst != analyst:
+            raise OthersSession(took.session)
+        program = self._session(pages, took.session, analyst, before=known.seq)
+        if encode(took.action) != text:
+            raise RequestReused(request_id)
+        if not isinstance(took.action, Query):
+            return Acted(TAU, took.rule, took.charged, known.seq)
+        if took.rule == "Query⊥":
+            return Acted(BOTTOM, took.rule, took.charged, known.seq)
+        then = self._budgets.seeing(program, known.seq).configuration
+        label = measure(then.table(took.action.table), took.action)
+        if (answer := pages.answer_to(known.seq)) is not None:
+            return Acted(label, took.rule, took.charged, known.seq, _released(answer))
+        # Charged, but whoever was to measure it did not come back: the charge stands, and this is its answer.
+        self._budgets.check_thawed(label)
+        check(label)
+        return Acted(label, took.rule, took.charged, known.seq)
+
+    def _append(self, pages: Pages, body: Body) -> Head:
+        written = line(self._head, body, self._clock().isoformat(timespec="milliseconds"))
+        pages.append(written, self._head)
+        return Head(written.seq, written.hash)
+
+    def _charge(self, pages: Pages, root: str, who: str, taken: int) -> None:
+        before = self._budgets.spent.get((root, who))
+        if before is None:  # an analyst's first charge
+            cap = self._budgets.roots[root].cap_of(who)
+            assert cap is not None
+            pages.open_account(root, who, units(cap))
+            before = 0
+        pages.charge(root, who, before, before + taken)
+
+    def _session(self, pages: Pages, name: str, analyst: str | None, before: int | None = None) -> Session:
+        """A session as it is now, or was before an entry; replayed from its entries if it is not at hand."""
+        program = self._sessions.get(name) if before is None else None
+        if program is None:
+            program, own = opened(analyst), False
+            until = self._head.seq + 1 if before is None else before
+            for stored in pages.of_session(name, until):
+                took = body_of(stored)
+                assert isinstance(took, Took)
+                program = followed(self._budgets, program if own else opened(took.analyst), stored.seq, took)
+                own = True
+            if own and before is None:  # a session is whose it is once it has acted
+                self._keep(name, program)
+        else:
+            self._sessions.move_to_end(name)
+        check_owner(program, name, analyst)
+        return program
+
+    def _keep(self, name: str, program: Session) -> None:
+        self._sessions[name] = program
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+
+    # ── staying up to date ───────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _writing(self, *, durable: bool, opening: bool = False) -> Iterator[Pages]:
+        with self._lock:
+            self._check_process()
+            with self._store.writing(durable=durable) as statements:
+                pages = Pages(statements)
+                if not opening:
+                    self._catch_up(pages)
+                yield pages
+
+    @contextmanager
+    def _reading(self) -> Iterator[Pages]:
+        with self._lock:
+            self._check_process()
+            with self._store.reading() as statements:
+                pages = Pages(statements)
+                self._catch_up(pages)
+                yield pages
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "this process was forked: open the ledger again in the child, and protect again"
+            )
+
+    @contextmanager
+    def _advancing(self, head: Head, *, durable: bool) -> Iterator[None]:
+        """Change what is kept in memory. If that is cut short, everything is read again the next time."""
+        self._head = UNKNOWN
+        yield
+        self._head = head
+        if durable:
+            self._durable = head
+
+    def _catch_up(self, pages: Pages) -> None:
+        """Take over what other processes wrote since."""
+        now = pages.head()
+        if now == self._head:
+            return
+        if self._head == UNKNOWN or now.seq <= self._head.seq or not self._follow(pages, now):
+            # Entries that were not durable may be lost with the database's power; one that was may not.
+            kept = pages.line(self._durable.seq)
+            if kept is None or kept.hash != self._durable.hash:
+                raise LedgerCorrupt(self._durable.seq, "is not there any more: an older copy was put back")
+            self._load(pages)
+
+    def _follow(self, pages: Pages, now: Head) -> bool:
+        """Take over the entries after our head; False if they do not follow from it."""
+        head = self._head
+        first = pages.line(head.seq + 1)
+        if first is None or parsed(first).get("previous") != head.hash:
+            return False
+        with self._advancing(now, durable=False):
+            for stored in pages.after(head.seq):
+                check_line(stored, head)
+                head = Head(stored.seq, stored.hash)
+                if stored.session == OWNER:
+                    self._take_owners(stored)
+                elif stored.session in self._sessions:
+                    self._follow_session(stored)
+            if head != now:
+                raise LedgerCorrupt(now.seq, "the head is not the last entry")
+            self._read_accounts(pages)
+        return True
+
+    def _follow_session(self, stored: Line) -> None:
+        took = body_of(stored)
+        assert isinstance(took, Took)
+        program = self._sessions.pop(took.session)
+        # If it used a variable that was dropped here, the session is replayed when it acts again.
+        with suppress(LedgerCorrupt):
+            self._sessions[took.session] = followed(self._budgets, program, stored.seq, took)
+
+    def _load(self, pages: Pages) -> None:
+        """Everything that is not a session's own, as it is now. Sessions are replayed when they act."""
+        head = pages.head()
+        last = pages.line(head.seq)
+        if last is None or last.hash != head.hash:
+            raise LedgerCorrupt(head.seq, "the head is not the last entry")
+        self._budgets = Budgets()
+        self._sessions.clear()
+        for stored in pages.of_owner():
+            self._take_owners(stored)
+        self._read_accounts(pages)
+        self._head = self._durable = head
+
+    def _take_owners(self, stored: Line) -> None:
+        match body_of(stored):
+            case Registered() as root:
+                self._budgets.register(root, stored.seq)
+            case Froze(name=name):
+                self._budgets.frozen.add(name)
+            case Unfroze(name=name):
+                self._budgets.frozen.discard(name)
+
+    def _read_accounts(self, pages: Pages) -> None:
+        self._budgets.spent.update({key: spent for key, (spent, _) in pages.accounts().items()})
+
+
+def _exactly(action: Action) -> Action:
+    """The action with its ε as the kernel takes it: an exact rational."""
+    if isinstance(action, Query | AskPrice):
+        return replace(action, epsilon=exact_epsilon(action.epsilon))
+    return action
+
+
+def _check_name(name: object, what: str) -> None:
+    if type(name) is not str or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise ProgramError(f"{what} has a name of 1 to {MAX_NAME} printable characters")
+
+
+def _released(stored: Line) -> tuple[Released, ...]:
+    recorded = body_of(stored)
+    assert isinstance(recorded, Recorded)
+    return recorded.released

@@ -1,0 +1,386 @@
+"""Actions and observations as canonical JSON, and strictly back.
+
+One codec for the ledger and for HTTP, made from the dataclasses' own fields
+and types, so that it cannot drift from them:
+
+- a dataclass is an object with an `op` tag (its own `op`, or its name in snake
+  case) and its fields; fields with a default may be left out when decoding;
+- a tuple is an array, a Fraction the text "1/3", an enum its value;
+- a value of a row is itself: null, true, 1, 1.5, "a"; a date is
+  {"date": "2024-02-29"}, a timestamp {"timestamp": "2024-02-29T12:00:00"}, a
+  float that JSON cannot tell {"float": "inf"} (or, to say 1.0 from a language
+  that writes it as 1, {"float": "1"}).
+
+Canonical text has sorted keys, no spaces and ASCII only, so equal actions have
+equal bytes. Decoding accepts nothing else than what it understands: unknown or
+repeated keys, missing fields, wrong types, NaN, endless digits and deep
+nesting are BadWire.
+"""
+
+import json
+import math
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from fpinq.ledger.errors import BadWire
+from fpinq.ledger.observations import Observation
+from fpinq.model.actions import Action
+from fpinq.model.errors import ProgramError
+from fpinq.model.expressions import Value
+
+T = TypeVar("T")
+Decoder = Callable[[Any, int], Any]
+
+# Levels of arrays and objects. An expression of the greatest depth takes 200 of them.
+MAX_DEPTH = 300
+
+_FRACTION = re.compile(r"(-?[0-9]{1,1000})(?:/([0-9]{1,1000}))?", re.ASCII)
+_DECIMAL = re.compile(r"-?[0-9]{1,40}\.[0-9]{1,40}", re.ASCII)
+_FLOAT = re.compile(r"-?(?:inf|[0-9]{1,400}(?:\.[0-9]{1,400})?(?:e[+-]?[0-9]{1,3})?)", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?", re.ASCII)
+
+
+# ── the two directions ───────────────────────────────────────────────────────────────
+
+
+def encode(value: object) -> str:
+    """The canonical text of an action, an observation or any part of them."""
+    return canonical(to_json(value))
+
+
+def decode_action(text: str | bytes) -> Action:
+    """The action that a text is; BadWire if it is none."""
+    return cast(Action, decode(text, Action))
+
+
+def decode_observation(text: str | bytes) -> Observation:
+    """The observation that a text is; BadWire if it is none."""
+    return cast(Observation, decode(text, Observation))
+
+
+def decode(text: str | bytes, kind: Any) -> Any:
+    """What a text is, read as a dataclass or a union of them; BadWire if it is none."""
+    return from_json(parse(text), kind)
+
+
+def from_json(data: object, kind: Any) -> Any:
+    """What parsed JSON is, read as a dataclass or a union of them; BadWire if it is none."""
+    try:
+        return _decoder(kind)(data, 0)
+    except BadWire:
+        raise
+    except ProgramError as error:  # a constructor's own refusal
+        raise BadWire(str(error)) from None
+
+
+def to_json(value: object) -> Any:
+    """A value as JSON's own types."""
+    return _encode(value, 0)
+
+
+def canonical(data: object) -> str:
+    """The one text of a JSON value: sorted keys, no spaces, ASCII."""
+    return _CANONICAL.encode(data)
+
+
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
+)
+
+
+def parse(text: str | bytes) -> Any:
+    """JSON, strictly: BadWire for repeated keys, NaN, endless digits, deep nesting and what is not text."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        return _STRICT.decode(text)
+    except UnicodeDecodeError:
+        raise BadWire("not JSON: not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise BadWire(f"not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise BadWire(f"nested too deeply: at most {MAX_DEPTH} levels") from None
+    except ValueError:
+        raise BadWire("not JSON: a number has too many digits") from None
+
+
+def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BadWire("an object has the same key twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise BadWire(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_no_repetition, parse_constant=_no_constant)
+
+
+# ── encoding ─────────────────────────────────────────────────────────────────────────
+
+
+def _encode(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if value is None or kind in (bool, int, str):
+        return value
+    if depth > MAX_DEPTH:
+        raise _too_deep()
+    if kind is tuple:
+        return [_encode(item, depth + 1) for item in value]
+    if kind is Fraction:
+        return _fraction_text(value)
+    if kind is float:
+        return _encode_float(value)
+    if kind is datetime:
+        return {"timestamp": value.isoformat()}
+    if kind is date:
+        return {"date": value.isoformat()}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {name: _encode(item, depth + 1) for name, item in value.items()}
+    if not is_dataclass(kind):
+        raise BadWire(f"{kind.__name__} is not part of an action")
+    form = _form(kind)
+    encoded = {name: _encode(getattr(value, name), depth + 1) for name in form.hints}
+    encoded["op"] = form.op
+    return encoded
+
+
+def _fraction_text(value: Fraction) -> str:
+    if max(abs(value.numerator), value.denominator).bit_length() > 3300:
+        raise BadWire("a fraction has more than 1000 digits")
+    return str(value)
+
+
+def _encode_float(value: float) -> Any:
+    if math.isnan(value):
+        raise BadWire("NaN is not a value: it is null")
+    return value if math.isfinite(value) else {"float": repr(value)}
+
+
+# ── decoding ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A dataclass as an object: its tag, the types of its fields, and which must be there."""
+
+    op: str
+    hints: Mapping[str, Any]
+    required: frozenset[str]
+
+
+@cache
+def _form(kind: type) -> _Form:
+    hints = get_type_hints(kind)
+    own = [field for field in fields(kind) if field.init and field.name != "op"]
+    default = next((field.default for field in fields(kind) if field.name == "op"), MISSING)
+    op = default if isinstance(default, str) else re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    required = {f.name for f in own if f.default is MISSING and f.default_factory is MISSING}
+    return _Form(op, {field.name: hints[field.name] for field in own}, frozenset(required))
+
+
+@cache
+def _decoder(kind: Any) -> Decoder:
+    """How to read a type. Made once for each."""
+    if kind == Value:
+        return _decode_value
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    if is_dataclass(kind):
+        return _object_decoder(cast(type, kind))
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _union_decoder(arguments)
+    if origin is Literal:
+        return _literal_decoder(arguments)
+    if origin is tuple:
+        return _tuple_decoder(arguments)
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping_decoder(arguments[1])
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _literal_decoder(tuple(member.value for member in kind), kind)
+    raise TypeError(f"the wire has no form for {kind!r}")
+
+
+def _object_decoder(kind: type) -> Decoder:
+    form = _form(kind)
+    decoders: dict[str, Decoder] = {}  # filled when first used: types are recursive
+
+    def decode_object(data: Any, depth: int) -> Any:
+        if type(data) is not dict:
+            raise _wrong(f"an object ({form.op})", data)
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        if data.get("op", form.op) != form.op:
+            raise BadWire(f"expected op {form.op!r}")
+        if not decoders:
+            decoders.update({name: _decoder(hint) for name, hint in form.hints.items()})
+        if missing := form.required - data.keys():
+            raise BadWire(f"{form.op}: missing {min(missing)!r}")
+        given: dict[str, Any] = {}
+        for name, item in data.items():
+            if name == "op":
+                continue
+            if name not in decoders:
+                raise BadWire(f"{form.op}: unknown key {name[:40]!r}")
+            given[name] = decoders[name](item, depth + 1)
+        return kind(**given)
+
+    return decode_object
+
+
+def _union_decoder(members: tuple[Any, ...]) -> Decoder:
+    """A union: objects by their op, everything else by its JSON type."""
+    objects = {_form(cast(type, member)).op: member for member in members if is_dataclass(member)}
+    others = {_json_type(member): member for member in members if not is_dataclass(member)}
+    if len(objects) + len(others) != len(members) or (objects and dict in others):
+        raise TypeError(f"the wire cannot tell {members!r} apart")
+
+    def decode_union(data: Any, depth: int) -> Any:
+        if type(data) is dict and objects:
+            op = data.get("op")
+            if type(op) is not str or op not in objects:
+                shown = repr(op[:40]) if isinstance(op, str) else "none"
+                raise BadWire(f"op must be one of {', '.join(sorted(objects))}, not {shown}")
+            return _decoder(cast(type, objects[op]))(data, depth)
+        if type(data) not in others:
+            raise _wrong(" or ".join(sorted([*objects, *map(_name_of, others)])), data)
+        return _decoder(others[type(data)])(data, depth)
+
+    return decode_union
+
+
+def _json_type(member: Any) -> type:
+    if member in (None, type(None)):
+        return type(None)
+    if member in (bool, int, str, float):
+        return cast(type, member)
+    if member is Fraction:
+        return str
+    return list if get_origin(member) is tuple else dict
+
+
+def _tuple_decoder(arguments: tuple[Any, ...]) -> Decoder:
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+
+        def decode_many(data: Any, depth: int) -> Any:
+            if type(data) is not list:
+                raise _wrong("an array", data)
+            if depth > MAX_DEPTH:
+                raise _too_deep()
+            item = _decoder(arguments[0])
+            return tuple([item(one, depth + 1) for one in data])
+
+        return decode_many
+
+    def decode_few(data: Any, depth: int) -> Any:
+        if type(data) is not list or len(data) != len(arguments):
+            raise _wrong(f"an array of {len(arguments)}", data)
+        return tuple([_decoder(a)(one, depth + 1) for a, one in zip(arguments, data, strict=True)])
+
+    return decode_few
+
+
+def _mapping_decoder(values: Any) -> Decoder:
+    def decode_mapping(data: Any, depth: int) -> Any:
+        if type(data) is not dict:
+            raise _wrong("an object", data)
+        return {name: _decoder(values)(item, depth + 1) for name, item in data.items()}
+
+    return decode_mapping
+
+
+def _literal_decoder(allowed: tuple[Any, ...], make: Callable[[Any], Any] = lambda data: data) -> Decoder:
+    def decode_literal(data: Any, depth: int) -> Any:
+        if type(data) is not str or data not in allowed:
+            raise _wrong(" or ".join(allowed), data)
+        return make(data)
+
+    return decode_literal
+
+
+def _scalar_decoder(kind: type) -> Decoder:
+    def decode_scalar(data: Any, depth: int) -> Any:
+        if type(data) is not kind:
+            raise _wrong(_name_of(kind), data)
+        return data
+
+    return decode_scalar
+
+
+def _decode_fraction(data: Any, depth: int) -> Fraction:
+    if type(data) is not str:
+        raise _wrong('a fraction as text, such as "1/3"', data)
+    if _DECIMAL.fullmatch(data):
+        return Fraction(data)
+    found = _FRACTION.fullmatch(data)
+    if found is None or (found[2] is not None and not int(found[2])):
+        raise BadWire('a fraction is text such as "1/3", "2" or "0.1"')
+    return Fraction(int(found[1]), int(found[2] or 1))
+
+
+def _decode_value(data: Any, depth: int) -> Value:
+    if data is None or type(data) in (bool, int, str):
+        return cast(Value, data)
+    if type(data) is float:
+        if not math.isfinite(data):
+            raise BadWire('a number is too large for a float; infinity is {"float": "inf"}')
+        return data
+    if type(data) is dict and len(data) == 1:
+        ((tag, text),) = data.items()
+        read = _TAGGED.get(tag)
+        if read is not None and type(text) is str and read[0].fullmatch(text):
+            try:
+                return read[1](text)
+            except ValueError:
+                raise BadWire(f"no such {tag}") from None
+    raise _wrong("a value of a row", data)
+
+
+_TAGGED: dict[str, tuple[re.Pattern[str], Callable[[str], Value]]] = {
+    "float": (_FLOAT, float),
+    "date": (_DATE, date.fromisoformat),
+    "timestamp": (_TIMESTAMP, datetime.fromisoformat),
+}
+
+_SCALARS: dict[Any, Decoder] = {
+    bool: _scalar_decoder(bool),
+    int: _scalar_decoder(int),
+    str: _scalar_decoder(str),
+    type(None): _scalar_decoder(type(None)),
+    Fraction: _decode_fraction,
+}
+
+_NAMES: dict[type, str] = {
+    dict: "an object",
+    list: "an array",
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def _name_of(kind: type) -> str:
+    return _NAMES.get(kind, kind.__name__)
+
+
+def _wrong(expected: str, found: object) -> BadWire:
+    return BadWire(f"expected {expected}, found {_name_of(type(found))}")
+
+
+def _too_deep() -> BadWire:
+    return BadWire(f"nested too deeply: at most {MAX_DEPTH} levels")

@@ -1,0 +1,234 @@
+"""The discrete Laplace: exact noise for counts and sums.
+
+*Claim.* For an integer vector q(D) whose L1 distance between neighbouring D
+is at most Δ, releasing q(D) + V with independent V of scale Δ/ε on each
+coordinate is ε-differentially private.
+
+*Proof.* P[V = v] = (1 − a)/(1 + a)·a^|v| with a = e^(−1/s). So a release r has
+
+    ln P[q + V = r] − ln P[q′ + V = r] = Σᵢ (|rᵢ − q′ᵢ| − |rᵢ − qᵢ|)/s ≤ ‖q − q′‖₁/s ≤ Δ/s = ε,
+
+by the triangle inequality. The sampler has exactly this distribution (see
+`digits`), so the bound is exact too. ∎
+
+*Time.* A draw reads one word per step of its scale, compares it with every
+threshold of the step and adds; which words, thresholds and operations these
+are depends on the scale alone, which is public. Only a tie does more. A word
+ties with probability below 2^−60, so a draw with probability below
+2^−60·(number of words): 2^−56 at scale 10⁶. That is the whole dependence of
+the work on the value; the time the processor and the interpreter take for the
+same operations on other integers is theirs (Python integers of more digits,
+drawn above a scale of about 2^54, take longer to add).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from fpinq.model.errors import BadEpsilon, BadQuery
+from fpinq.noise.digits import BASE, DIGIT_BITS, MAGNITUDE_BITS, WORD_BYTES, Step, magnitude, steps
+from fpinq.noise.enclosure import Enclosure, exp_negative, ln, quotient
+from fpinq.noise.uniform import SYSTEM, Source, Uniform
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Integers: TypeAlias = NDArray[Any]
+    """Signed 64-bit integers, or Python integers (dtype object) where those are too small."""
+
+LARGEST_SCALE = 1 << 1024
+CHUNK = 1 << 14
+MACHINE_DIGITS = 20
+"""Digits that machine integers hold with room to spare: 8^20 = 2^60."""
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """The distribution P[v] = (1 − a)/(1 + a)·a^|v|, a = e^(−1/scale), over all integers v.
+
+    Probabilities are irrational: they are given as rational bounds, as
+    narrow as asked for. Comparisons with them are exact.
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked(self.scale))
+
+    @classmethod
+    def calibrated(cls, sensitivity: Fraction | int, epsilon: Fraction | int) -> Self:
+        """The noise that makes a statistic of this L1 sensitivity ε-differentially private."""
+        if not is_exact(epsilon) or epsilon <= 0:
+            raise BadEpsilon("ε must be an exact positive number: an int or a Fraction")
+        if not is_exact(sensitivity) or sensitivity <= 0:
+            raise BadQuery("the sensitivity must be an exact positive number: an int or a Fraction")
+        return cls(Fraction(sensitivity) / Fraction(epsilon))
+
+    def epsilon(self, sensitivity: Fraction | int) -> Fraction:
+        """The ε for which this noise protects a statistic of this L1 sensitivity."""
+        return sensitivity / self.scale
+
+    def log_ratio(self, v: int, q: int, q2: int) -> Fraction:
+        """ln P[q + noise = v] − ln P[q2 + noise = v], exactly. Constant for v outside q … q2."""
+        return (abs(v - q2) - abs(v - q)) / self.scale
+
+    def pmf(self, v: int, bits: int = 64) -> tuple[Fraction, Fraction]:
+        """Bounds on P[v], at most 2^−bits·P[0] apart."""
+        work = bits + int(self.scale).bit_length() + 8
+        one = 1 << work
+        low, high = exp_negative(1 / self.scale, work)
+        power_low, power_high = exp_negative(abs(v) / self.scale, work)
+        head_low, head_high = quotient((one - high, one - low), (one + low, one + high), work)
+        return fractions((head_low * power_low, head_high * power_high), 2 * work)
+
+    def cdf(self, v: int, bits: int = 64) -> tuple[Fraction, Fraction]:
+        """Bounds on P[noise ≤ v], at most 2^−bits apart."""
+        if v < 0:
+            return fractions(self._tail(-v, bits + 4), bits + 4)
+        low, high = fractions(self._tail(v + 1, bits + 4), bits + 4)
+        return 1 - high, 1 - low
+
+    def quantile(self, p: Fraction | float) -> int:
+        """The smallest v with P[noise ≤ v] ≥ p, exactly."""
+        exact = probability(p)
+        t = self._first_tail_at_most(exact)
+        return 1 - t if t > 1 else self._first_tail_at_most(1 - exact) - 1
+
+    def interval(self, confidence: Fraction | float) -> int:
+        """The smallest t with P[|noise| ≤ t] ≥ confidence, exactly."""
+        return self._first_tail_at_most((1 - probability(confidence)) / 2) - 1
+
+    @property
+    def standard_deviation(self) -> float:
+        """√(2a)/(1 − a), rounded. Infinite where floats end."""
+        try:
+            h = float(1 / (2 * self.scale))
+        except OverflowError:
+            return 0.0
+        return math.sqrt(2) * math.exp(-h) / -math.expm1(-2 * h) if h else math.inf
+
+    @property
+    def variance(self) -> float:
+        """2a/(1 − a)², rounded. Infinite where floats end."""
+        return self.standard_deviation * self.standard_deviation
+
+    def _tail(self, t: int, bits: int) -> Enclosure:
+        """P[noise ≥ t] = P[noise ≤ −t] = a^t/(1 + a) for t ≥ 1, to bits."""
+        work = bits + 4
+        one = 1 << work
+        low, high = exp_negative(1 / self.scale, work)
+        return quotient(exp_negative(t / self.scale, work), (one + low, one + high), bits)
+
+    def _first_tail_at_most(self, q: Fraction) -> int:
+        """The smallest t ≥ 1 with P[noise ≥ t] ≤ q.
+
+        That is t ≥ −s·ln(q·(1 + a)). The right side is no integer, since a is
+        transcendental, so some precision decides its ceiling.
+        """
+        bits = 64 + int(self.scale).bit_length()
+        while True:
+            low, high = fractions(exp_negative(1 / self.scale, bits), bits)
+            first = math.ceil(-self.scale * ln(q * (1 + high), bits)[1] / (1 << bits))
+            last = math.ceil(-self.scale * ln(q * (1 + low), bits)[0] / (1 << bits))
+            if first == last or last <= 1:
+                return max(last, 1)
+            bits *= 2
+
+
+def sample(scale: Fraction, source: Source = SYSTEM) -> int:
+    """One draw of the discrete Laplace of this scale, exactly."""
+    value = 0
+    for step in steps(checked(scale)):
+        word = int.from_bytes(source(WORD_BYTES), "little")
+        u = word >> 1
+        size = sum([u < threshold for threshold in step.thresholds])
+        if u in step.thresholds:
+            size = magnitude(step.part, Uniform(u, MAGNITUDE_BITS), source)
+        value = (value << DIGIT_BITS) + size * (1 - 2 * (word & 1))
+    return value
+
+
+def sample_many(scale: Fraction, n: int, source: Source = SYSTEM) -> "Integers":
+    """n independent draws of `sample`.
+
+    64-bit integers up to a scale of about 2^54, Python integers beyond. A
+    draw with a tail (probability below 2^−63) makes the array one of Python
+    integers at any scale: no value is ever wrapped or clipped.
+    """
+    import numpy as np
+
+    words = steps(checked(scale))
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise BadQuery("the number of draws must be an integer, 0 or more")
+    chunks = [draw_chunk(words, min(CHUNK, n - start), source) for start in range(0, n, CHUNK)]
+    return np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int64)
+
+
+def draw_chunk(words: tuple[Step, ...], n: int, source: Source) -> "Integers":
+    """n draws at once. The words come step by step: all tails first, all lowest digits last."""
+    import numpy as np
+
+    tail, *digits = words
+    beyond = draw_step(tail, n, source)
+    value: Integers = np.zeros(n, dtype=np.int64 if len(digits) <= MACHINE_DIGITS else object)
+    for step in digits:
+        value <<= DIGIT_BITS
+        value += draw_step(step, n, source)
+    if beyond.any():
+        value = value.astype(object) + beyond.astype(object) * BASE ** len(digits)
+    return value
+
+
+def draw_step(step: Step, n: int, source: Source) -> "Integers":
+    """n independent draws of a part: signed bytes, or Python integers after a tie in the tail."""
+    import numpy as np
+
+    words = np.frombuffer(source(WORD_BYTES * n), dtype="<u8")
+    u = words >> np.uint64(1)
+    size: Integers = np.zeros(n, dtype=np.int8)
+    is_less = np.empty(n, dtype=np.bool_)
+    ties: set[int] = set()
+    for threshold in step.thresholds:
+        np.less(u, np.uint64(threshold), out=is_less)
+        size += is_less.view(np.int8)
+        np.equal(u, np.uint64(threshold), out=is_less)
+        if is_less.any():
+            ties.update(np.flatnonzero(is_less).tolist())
+    for i in sorted(ties):
+        refined = magnitude(step.part, Uniform(int(u[i]), MAGNITUDE_BITS), source)
+        if refined >= BASE:
+            size = size.astype(object)
+        size[i] = refined
+    sign = (words & np.uint64(1)).astype(np.int8)
+    return size * (1 - 2 * sign)
+
+
+def checked(scale: Fraction | int) -> Fraction:
+    """scale as a Fraction, if it is one that noise can have."""
+    if not is_exact(scale):
+        raise BadQuery("the scale of noise must be exact: a Fraction or an int")
+    if not 0 < scale <= LARGEST_SCALE:
+        raise BadQuery("the scale of noise must be positive and at most 2^1024: use a larger ε")
+    return Fraction(scale)
+
+
+def is_exact(number: object) -> bool:
+    """Whether number is a plain rational; subclasses may lie about comparison."""
+    return type(number) in (int, Fraction)
+
+
+def probability(p: Fraction | float) -> Fraction:
+    """p as an exact number between 0 and 1; a float through its shortest repr, so 0.95 is 19/20."""
+    try:
+        exact = Fraction(float.__repr__(p)) if isinstance(p, float) else Fraction(p if is_exact(p) else 0)
+    except ValueError:  # nan, inf
+        exact = Fraction(0)
+    if not 0 < exact < 1:
+        raise BadQuery("a probability or confidence must lie strictly between 0 and 1, for example 0.95")
+    return exact
+
+
+def fractions(enclosure: Enclosure, bits: int) -> tuple[Fraction, Fraction]:
+    """An enclosure to bits as rational bounds."""
+    return Fraction(enclosure[0], 1 << bits), Fraction(enclosure[1], 1 << bits)

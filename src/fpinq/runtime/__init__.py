@@ -1,0 +1,16 @@
+"""The protected system: the kernel's rules over an engine, with noise.
+
+1. ``system``      charge, measure, draw, record, release
+   ``record``      where the trace is kept, if not in a ledger
+2. ``statistics``  exact integers, measured once
+3. ``mechanisms``  from exact integers to what is released
+   ``contents``    what data is, by what is in it
+   ``in_memory``   the reference engine behind the engines' interface
+"""
+
+from fpinq.ledger import Answered, Observation, Released
+from fpinq.runtime.in_memory import ReferenceEngine
+from fpinq.runtime.record import InMemory, Record
+from fpinq.runtime.system import ProtectedSystem
+
+__all__ = ["Answered", "InMemory", "Observation", "ProtectedSystem", "Record", "ReferenceEngine", "Released"]

@@ -1,0 +1,161 @@
+"""Contents: what data is, by what is in it. A copy, a link or another name is the same data.
+
+A file is the SHA-256 of its bytes; a large one is read by several threads, and
+is the SHA-256 of the SHA-256s of its blocks. Data in memory is a bag of records:
+the SHA-256 of the sorted SHA-256s of its records, as fpinq reads them, so that
+neither their order nor the kind of data frame matters.
+
+The same records in another file format are other contents: whoever converts
+data on purpose is not stopped, only whoever does it by accident.
+"""
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from fpinq.ledger.wire import encode
+from fpinq.model.errors import BadData, DataChanged
+from fpinq.model.expressions import Type
+
+# A block of a large file, and how much of it is read at a time.
+BLOCK = 64 * 2**20
+READ = 2**20
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The hashes of data, and its files as they were when they were read."""
+
+    hashes: tuple[str, ...]
+    files: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    def check_unchanged(self, root: str) -> None:
+        """DataChanged if a file is not the one that was read."""
+        for path, was in self.files:
+            if _state(path) != was:
+                raise DataChanged(root)
+
+
+def contents_of(
+    sources: Iterable[tuple[Any, Mapping[str, Type] | None]],
+    root: str,
+    progress: Progress = lambda done, total: None,
+) -> Contents:
+    """The contents of tables, each given as files or in memory, with the schema that was stated."""
+    hashes: list[str] = []
+    paths: list[str] = []
+    for source, schema in sources:
+        if _is_files(source):
+            paths += _paths(source)
+        else:
+            hashes.append(hash_of_records(source, schema))
+    before = tuple((path, _state(path)) for path in dict.fromkeys(paths))
+    done, total = 0, sum(state[0] for _, state in before)
+    for path, state in before:
+        hashes.append(hash_of_file(path, lambda part, done=done: progress(done + part, total)))  # type: ignore[misc]
+        done += state[0]
+    contents = Contents(tuple(sorted(set(hashes))), before)
+    contents.check_unchanged(root)
+    return contents
+
+
+def hash_of_file(path: str, progress: Callable[[int], None] = lambda done: None) -> str:
+    """The contents of a file."""
+    size = os.path.getsize(path)
+    if size <= BLOCK:
+        return f"file:{_block(path, 0).hex()}"
+    done, digest = 0, sha256()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        starts = range(0, size, BLOCK)
+        for start, block in zip(starts, pool.map(lambda start: _block(path, start), starts), strict=True):
+            digest.update(block)
+            done = min(start + BLOCK, size)
+            progress(done)
+    return f"blocks:{digest.hexdigest()}"
+
+
+def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> str:
+    """The contents of a data frame or a list of dicts: a bag of records."""
+    import duckdb
+
+    from fpinq.engines.duckdb import sources
+    from fpinq.engines.duckdb.expressions import SQL_TYPES
+
+    columns: Sequence[sources.Converted]
+    with duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as connection:
+        if sources.is_rows(source):
+            sources.check_text(source)
+            frame, types = sources.columns_of_rows(source, schema)
+            if not frame:
+                raise BadData("the data has no rows and no schema: state it, schema={…}")
+            connection.register("incoming", frame)
+            columns = [
+                sources.Converted(name, type_, f"CAST(x{i} AS {SQL_TYPES[type_]})", type_ is Type.FLOAT64)
+                for i, (name, type_) in enumerate(types.items())
+            ]
+            relation = "incoming"
+        else:
+            given, names = sources.frame_of(source)
+            connection.register("incoming", given)
+            described = connection.execute("DESCRIBE SELECT * FROM incoming").fetchall()
+            found_types = [row[1] for row in described]
+            triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found_types, strict=True))]
+            columns = sources.convert(triples, schema)
+            relation = "incoming"
+        select, shape, _ = sources.as_relation(columns, relation, lazy=False)
+        # With its length before it, no value can run into the next.
+        texts = [f"CAST(c{i} AS VARCHAR)" for i in range(len(columns))]
+        record = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
+        found = connection.execute(
+            f"SELECT count(*), coalesce(sha256(string_agg(h, '' ORDER BY h)), '') "
+            f"FROM (SELECT sha256({record}) AS h FROM ({select}))"
+        ).fetchall()
+    ((rows, records),) = found
+    return f"records:{sha256(f'{encode(shape)}{rows}:{records}'.encode()).hexdigest()}"
+
+
+def _is_files(source: Any) -> bool:
+    if isinstance(source, list | tuple):
+        return bool(source) and all(isinstance(item, str | Path) for item in source)
+    return isinstance(source, str | Path)
+
+
+def _paths(source: Any) -> list[str]:
+    """The files that paths, folders and globs stand for, wherever links lead."""
+    found: list[str] = []
+    for pattern in [source] if isinstance(source, str | Path) else source:
+        text = os.path.expanduser(os.fspath(pattern))
+        if os.path.isdir(text):
+            text = os.path.join(glob.escape(text), "**")
+        listed = [text] if os.path.isfile(text) else glob.glob(text, recursive=True)
+        files = [os.path.realpath(path) for path in listed if os.path.isfile(path)]
+        if not files:
+            raise BadData(f"no such file: {text}")
+        found += files
+    return found
+
+
+def _state(path: str) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _block(path: str, start: int) -> bytes:
+    digest, buffer = sha256(), memoryview(bytearray(READ))
+    with open(path, "rb", buffering=0) as file:
+        file.seek(start)
+        left = BLOCK
+        while left and (n := file.readinto(buffer[: min(READ, left)])):
+            digest.update(buffer[:n])
+            left -= n
+    return digest.digest()

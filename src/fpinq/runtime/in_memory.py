@@ -1,0 +1,121 @@
+"""The reference engine behind the engines' interface: for documentation, tests and small tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fpinq.engines import reference
+from fpinq.engines.reference import PersonBag, Relation
+from fpinq.model.errors import BadData, BadExpression
+from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
+from fpinq.model.plans import Persons, Plan
+from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.transformations import Partitioning
+
+
+class ReferenceEngine:
+    """Plain Python bags. Reads rows that are in memory already."""
+
+    def __init__(self) -> None:
+        self._database: dict[str, Relation | PersonBag] = {}
+
+    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
+        """Take a copy of the rows as a root's table."""
+        table = relation(source, schema)
+        self._database[name] = table
+        return table.schema
+
+    def add_persons(
+        self,
+        name: str,
+        tables: Mapping[str, object],
+        unit: str,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
+    ) -> Persons:
+        """Take a copy of several tables as a root of persons. Rows whose unit is null belong to nobody."""
+        relations = {t: relation(source, (schemas or {}).get(t)) for t, source in tables.items()}
+        shape = Persons(unit, tuple((t, table.schema) for t, table in relations.items()))
+        if len({table.schema.type_of(unit) for table in relations.values()}) != 1:
+            raise BadData(f"{unit!r} must have the same type in every table")
+        empty = {t: Relation(table.schema, ()) for t, table in relations.items()}
+        rows: dict[Value, dict[str, list[tuple[Value, ...]]]] = {}
+        for t, table in relations.items():
+            position = table.schema.names().index(unit)
+            for record in table.rows:
+                if record[position] is not None:
+                    rows.setdefault(record[position], {}).setdefault(t, []).append(record)
+        persons = tuple(
+            {**empty, **{t: Relation(relations[t].schema, tuple(records)) for t, records in own.items()}}
+            for own in rows.values()
+        )
+        self._database[name] = PersonBag(shape, persons)
+        return shape
+
+    def measure(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> list[Statistic]:
+        """The exact statistic of each query: of the table, or of the part with the same number."""
+        return reference.measure(reference.compute(plan, self._database), by, queries)
+
+    def close(self) -> None:
+        """Forget the data."""
+        self._database.clear()
+
+
+def relation(source: object, types: Mapping[str, Type] | None = None) -> Relation:
+    """Rows in memory as a relation; the types are inferred from the values where they are not given."""
+    rows = _rows(source)
+    schema = Schema.of(types) if types else _inferred(rows)
+    return Relation(schema, tuple(_record(row, schema) for row in rows))
+
+
+def _rows(source: object) -> list[Mapping[str, Any]]:
+    rows: Iterable[Any]
+    # pandas, polars and pyarrow, without importing any of them.
+    if hasattr(source, "to_pylist"):
+        rows = source.to_pylist()
+    elif hasattr(source, "to_dicts"):
+        rows = source.to_dicts()
+    elif hasattr(source, "to_dict") and hasattr(source, "columns"):
+        rows = source.to_dict("records")
+    elif isinstance(source, list | tuple):
+        rows = source
+    else:
+        raise BadData(
+            "the reference engine takes a list of dicts or a data frame; for files use engine='duckdb'"
+        )
+    rows = list(rows)
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise BadData("rows must be dicts from column names to values, such as {'age': 37}")
+    return rows
+
+
+def _inferred(rows: list[Mapping[str, Any]]) -> Schema:
+    types: dict[str, Type | None] = {}
+    for row in rows:
+        for name, value in row.items():
+            found = None if value is None else type_of_value(value)
+            known = types.setdefault(name, found)
+            if known is None or found in (None, known):
+                types[name] = known or found
+            elif {known, found} == {Type.INT64, Type.FLOAT64}:
+                types[name] = Type.FLOAT64
+            else:
+                raise BadData(f"column {name!r} has values of different types; convert it first")
+    if not types:
+        raise BadData("no rows to infer the columns from: say schema={'age': 'int64', …}")
+    if untyped := [name for name, type_ in types.items() if type_ is None]:
+        raise BadData(f"no value to infer the type of {untyped[0]!r} from: say schema=…")
+    return Schema(tuple((name, type_) for name, type_ in types.items() if type_ is not None))
+
+
+def _record(row: Mapping[str, Any], schema: Schema) -> tuple[Value, ...]:
+    return tuple(_value(row.get(name), name, type_) for name, type_ in schema.columns)
+
+
+def _value(value: Any, name: str, type_: Type) -> Value:
+    if type(value) is int and type_ is Type.FLOAT64:
+        value = float(value)
+    try:
+        return checked_value(value, type_)
+    except BadExpression:
+        raise BadData(f"column {name!r} has values that are not {type_.value}") from None

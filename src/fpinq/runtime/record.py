@@ -1,0 +1,107 @@
+"""Where the trace is kept: what the protected system asks of a ledger, and the one that forgets.
+
+A ledger makes the budget survive the process. Without one the same rules run on
+the same budgets, in memory.
+"""
+
+from collections.abc import Iterable
+from itertools import count
+from threading import RLock
+from typing import Any, Protocol
+
+from fpinq.ledger import Acted, Registered, Released
+from fpinq.ledger.ledger import Check
+from fpinq.ledger.programs import Budgets, Session, check_owner, opened
+from fpinq.model.actions import Action, TableVariable
+from fpinq.model.expressions import Schema
+from fpinq.model.plans import Shape
+from fpinq.model.semantics import Configuration
+
+
+class Record(Protocol):
+    """Sessions and budgets, and what became of them. `fpinq.ledger.Ledger` is the durable one."""
+
+    def act(
+        self,
+        session: str,
+        action: Action,
+        request_id: str | None = None,
+        analyst: str | None = None,
+        check: Check = lambda label: None,
+    ) -> Acted:
+        """One step, kept before this returns. Raises LedgerError if it cannot be; then it does not happen."""
+
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        """Keep what is to be released, before it is; what was kept first is what may be released."""
+
+    def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
+        """A data set with a budget of its own; one that is known goes on with what is left."""
+
+    def check(self, name: str, budget: object, **facts: Any) -> None:
+        """Raise what register would, as far as that can be told without the data's columns."""
+
+    def configuration(self, session: str, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a session."""
+
+    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+        """The program will not use these variables again."""
+
+
+class InMemory:
+    """No record beyond the configurations themselves: the budget lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._budgets = Budgets()
+        self._sessions: dict[str, Session] = {}
+        self._numbers = count(1)
+        self._lock = RLock()
+
+    def act(
+        self,
+        session: str,
+        action: Action,
+        request_id: str | None = None,
+        analyst: str | None = None,
+        check: Check = lambda label: None,
+    ) -> Acted:
+        """One step. Requests are not remembered, so an id says nothing here."""
+        with self._lock:
+            decision = self._budgets.decide(self._session(session, analyst), action)
+            transition = decision.transition
+            check(transition.label)
+            self._budgets.add(analyst, decision.units)
+            self._sessions[session] = decision.session
+        return Acted(transition.label, transition.rule, decision.charged, next(self._numbers))
+
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        """Nothing is kept."""
+        return released
+
+    def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
+        """A data set with a budget of its own."""
+        root = Registered.of(name, shape, budget, **facts)
+        with self._lock:
+            if (known := self._budgets.known(root)) is not None:
+                return known
+            self._budgets.register(root, next(self._numbers))
+        return root
+
+    def check(self, name: str, budget: object, **facts: Any) -> None:
+        """Raise what register would."""
+        self._budgets.known(Registered.of(name, Schema(()), budget, **facts), but_shape=True)
+
+    def configuration(self, session: str, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a session, with the budgets that the others leave it."""
+        with self._lock:
+            return self._budgets.configuration(self._session(session, analyst))
+
+    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+        """Forget table variables."""
+        with self._lock:
+            if session in self._sessions:
+                self._sessions[session] = self._sessions[session].without(variables)
+
+    def _session(self, name: str, analyst: str | None) -> Session:
+        session = self._sessions.get(name) or opened(analyst)
+        check_owner(session, name, analyst)
+        return session

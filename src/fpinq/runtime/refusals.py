@@ -1,0 +1,116 @@
+"""Refusals of a server, and the one table from error classes to codes, HTTP statuses and exit codes.
+
+The server and the command line read the table forwards, the remote client
+backwards: an error is the same class on both sides of the wire.
+
+A message is made of what the program itself wrote and of public facts. What an
+engine said is in the owner's log, under the reference that an EngineError has.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from fpinq.ledger import errors as recorded
+from fpinq.model import errors
+from fpinq.model.errors import FpinqError, KernelViolation, ProgramError
+
+
+class TooLarge(ProgramError):
+    """A request above a public limit. See the server's /limits."""
+
+
+class NotAuthenticated(ProgramError):
+    """No token, or one that is wrong, expired or revoked."""
+
+
+class NotAllowed(ProgramError):
+    """The token's role may not do this."""
+
+
+class UnknownDataSet(ProgramError):
+    """The server holds no data set of this name."""
+
+
+class TooManyRequests(FpinqError):
+    """More at a time than the public limits allow. Nothing was charged; try again later."""
+
+
+class Unavailable(FpinqError):
+    """No reply from the server. If the action was charged, sending it again under its request id is free."""
+
+
+class Failure(NamedTuple):
+    """How an error looks from outside."""
+
+    code: str
+    status: int
+    exit_code: int
+
+
+# An error has the row of its own class or of the nearest class above it.
+FAILURES: dict[type[Exception], Failure] = {
+    ProgramError: Failure("program_error", 400, 2),
+    errors.UnknownTable: Failure("unknown_table", 404, 2),
+    errors.UnknownColumn: Failure("unknown_column", 400, 2),
+    errors.BadEpsilon: Failure("bad_epsilon", 400, 2),
+    errors.BadExpression: Failure("bad_expression", 400, 2),
+    errors.BadTransformation: Failure("bad_transformation", 400, 2),
+    errors.WrongArity: Failure("wrong_arity", 400, 2),
+    errors.UnboundedStability: Failure("unbounded_stability", 400, 2),
+    errors.BadPartition: Failure("bad_partition", 400, 2),
+    errors.BadQuery: Failure("bad_query", 400, 2),
+    errors.BadData: Failure("bad_data", 400, 2),
+    recorded.BadWire: Failure("bad_wire", 400, 2),
+    TooLarge: Failure("too_large", 413, 2),
+    NotAuthenticated: Failure("not_authenticated", 401, 4),
+    NotAllowed: Failure("not_allowed", 403, 4),
+    recorded.OthersSession: Failure("unknown_session", 404, 2),
+    UnknownDataSet: Failure("unknown_data_set", 404, 2),
+    recorded.RequestReused: Failure("request_reused", 409, 2),
+    recorded.SameData: Failure("same_data", 409, 2),
+    recorded.RegisteredDifferently: Failure("registered_differently", 409, 2),
+    errors.BudgetExceeded: Failure("budget_exceeded", 402, 3),
+    recorded.Frozen: Failure("frozen", 423, 5),
+    errors.DataChanged: Failure("data_changed", 409, 5),
+    TooManyRequests: Failure("too_many_requests", 429, 6),
+    errors.LedgerError: Failure("ledger_error", 503, 6),
+    recorded.LedgerCorrupt: Failure("ledger_corrupt", 500, 70),
+    Unavailable: Failure("unavailable", 503, 6),
+    errors.EngineError: Failure("engine_error", 500, 7),
+    FpinqError: Failure("error", 500, 1),
+    KernelViolation: Failure("kernel_violation", 500, 70),
+}
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The row of an error; that of a kernel violation for what is outside the tree."""
+    for above in type(error).__mro__:
+        if above in FAILURES:
+            return FAILURES[above]
+    return FAILURES[KernelViolation]
+
+
+def fields_of(error: FpinqError) -> dict[str, Any]:
+    """What an error carries besides its message, as far as it is plain."""
+    return {name: value for name, value in vars(error).items() if _is_plain(value)}
+
+
+def error_of(code: str, message: str, fields: dict[str, Any]) -> Exception:
+    """The error that a code stands for, as it was raised on the other side."""
+    found = next((type_ for type_, failure in FAILURES.items() if failure.code == code), FpinqError)
+    error = found.__new__(found)
+    Exception.__init__(error, message)
+    for name, value in fields.items():
+        setattr(error, name, tuple(value) if isinstance(value, list) else value)
+    return error
+
+
+def every_failure() -> Iterator[tuple[type[Exception], Failure]]:
+    """The whole table, for documentation."""
+    return iter(FAILURES.items())
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return all(_is_plain(item) for item in value)
+    return value is None or type(value) in (bool, int, str)

@@ -1,0 +1,120 @@
+"""Statistics, measured once: a bounded cache of exact integers, on the protected side only.
+
+A program that asks its parts one by one,
+
+    for part in parts.values():
+        part.where(…).noisy_count(0.1)
+
+sends as many actions as there are parts, each measuring the same thing of a
+sibling. The first measures all siblings in one scan; the others find theirs
+here. Noise is drawn for every query and never kept.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from fpinq.engines.interface import Engine
+from fpinq.model.expressions import Column
+from fpinq.model.plans import Plan, Term
+from fpinq.model.queries import Frequencies, PrimitiveQuery, Statistic, measured
+from fpinq.model.transformations import Partitioning, PartOf, Select, Where
+
+MAX_INTEGERS = 2_000_000
+MAX_SIBLINGS = 10_000
+# Frequencies have as many integers as the data has values.
+MAX_COUNTED_SIBLINGS = 1_000
+
+# Carries a record's key past a select. A column of this name would only be refused by the engine.
+_KEY = "\x00key"
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """The tables that steps make of each part of a partition."""
+
+    steps: tuple[Where | Select, ...]
+    by: Partitioning
+    parent: Plan
+
+    def together(self) -> tuple[Plan, Partitioning]:
+        """One plan, and the partitioning whose parts are the siblings.
+
+        The parts of the steps' result are the steps' results of the parts, as
+        long as a select keeps the key that the records were partitioned by.
+        """
+        plan, by = self.parent, self.by
+        for step in self.steps:
+            if isinstance(step, Select):
+                step = replace(step, record=(*step.record, (_KEY, by.key)))
+                by = replace(by, key=Column(_KEY))
+            plan = Term(step, (plan,))
+        return plan, by
+
+
+class Statistics:
+    """An engine, and what it has measured lately."""
+
+    def __init__(self, engine: Engine, max_integers: int = MAX_INTEGERS) -> None:
+        self._engine = engine
+        self._max_integers = max_integers
+        # A key names a plan by its id: the entry keeps the plan, so that no other gets that id.
+        self._measured: OrderedDict[Hashable, tuple[Plan, list[Statistic]]] = OrderedDict()
+        self._integers = 0
+        self._lock = Lock()
+
+    def measure(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> list[Statistic]:
+        """The exact statistic of each query: of the table, or of the part with the same number."""
+        queries = [measured(query) for query in queries]
+        if by is None and (part := _part_of(plan, queries[0])) is not None:
+            return [self._of_siblings(*part, queries[0])]
+        key = (id(plan), by, tuple(queries))
+        return self._once(key, plan, lambda: self._engine.measure(plan, by, queries))
+
+    def _of_siblings(self, siblings: Siblings, index: int, query: PrimitiveQuery) -> Statistic:
+        def scan() -> list[Statistic]:
+            together, by = siblings.together()
+            return self._engine.measure(together, by, [query] * len(by.keys))
+
+        key = (siblings.steps, siblings.by, id(siblings.parent), query)
+        return self._once(key, siblings.parent, scan)[index]
+
+    def _once(self, key: Hashable, plan: Plan, scan: Callable[[], list[Statistic]]) -> list[Statistic]:
+        with self._lock:
+            if key in self._measured:
+                self._measured.move_to_end(key)
+                return self._measured[key][1]
+        statistics = scan()  # without the lock: others may measure at the same time
+        with self._lock:
+            if key not in self._measured:
+                self._measured[key] = (plan, statistics)
+                self._integers += _size(statistics)
+            while self._integers > self._max_integers:
+                _, (_, forgotten) = self._measured.popitem(last=False)
+                self._integers -= _size(forgotten)
+        return statistics
+
+
+def _size(statistics: list[Statistic]) -> int:
+    return sum(1 + len(statistic) for statistic in statistics)
+
+
+def _part_of(plan: Plan, query: PrimitiveQuery) -> tuple[Siblings, int] | None:
+    """The siblings of a part, and its number; None if the plan is not a part's, or one of too many."""
+    steps: list[Where | Select] = []
+    while isinstance(plan, Term):
+        match plan.transformation:
+            case Where() | Select() as step:
+                steps.append(step)
+            case PartOf(by=by, index=index):
+                many = isinstance(query, Frequencies)
+                if len(by.keys) > (MAX_COUNTED_SIBLINGS if many else MAX_SIBLINGS):
+                    return None
+                return Siblings(tuple(reversed(steps)), by, plan.arguments[0]), index
+            case _:
+                return None
+        plan = plan.arguments[0]
+    return None

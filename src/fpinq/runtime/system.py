@@ -1,0 +1,127 @@
+"""The protected system: charge, measure, draw, record, release. In that order, always.
+
+It joins the kernel's rules, which the record runs, with an engine and the
+mechanisms; a client holds nothing but names of tables. What a client program
+learns, it learns from `act`.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from fpinq.engines.interface import Engine
+from fpinq.ledger import Answered, Observation, Registered, Released
+from fpinq.ledger.programs import roots_of
+from fpinq.model.actions import Action, TableVariable
+from fpinq.model.errors import BadData, BadTransformation, KernelViolation
+from fpinq.model.plans import Shape
+from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.semantics import Configuration, Label, Measure, Table
+from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.record import InMemory, Record
+from fpinq.runtime.statistics import Statistics
+
+Mechanism = Callable[[PrimitiveQuery, Statistic, Fraction], Released]
+
+
+class ProtectedSystem:
+    """Runs programs over an engine. Any number of them may act at the same time.
+
+    Each session is a program with table variables of its own; without one, the
+    program is the system's own.
+    """
+
+    def __init__(self, engine: Engine, *, record: Record | None = None, mechanism: Mechanism = draw) -> None:
+        self.engine = engine
+        self.record: Record = InMemory() if record is None else record
+        self._mechanism = mechanism
+        self._statistics = Statistics(engine)
+        self._session = secrets.token_hex(8)
+        self._roots: dict[str, Registered] = {}
+        self._dropped: deque[TableVariable] = deque()
+
+    def act(
+        self,
+        action: Action,
+        *,
+        session: str | None = None,
+        request_id: str | None = None,
+        analyst: str | None = None,
+    ) -> Observation:
+        """What the client is told of its action; BOTTOM if the budget does not allow it.
+
+        A ProgramError, DataChanged or LedgerError is raised before anything is
+        charged. An EngineError comes after the charge, and the charge stands: a refund
+        would tell about the data. A request id that was acted on is told the same again.
+        """
+        self._drop()
+        acted = self.record.act(session or self._session, action, request_id, analyst, self._check)
+        if not isinstance(acted.label, Measure):
+            return acted.label
+        if acted.released is not None:
+            return Answered(acted.released, acted.charged)
+        if acted.seq is None:
+            raise KernelViolation("a measurement without an entry")
+        drawn = self._measure(acted.label)
+        return Answered(self.record.answer(acted.seq, drawn), acted.charged)
+
+    def _measure(self, label: Measure) -> tuple[Released, ...]:
+        statistics = self._statistics.measure(label.plan, label.by, label.queries)
+        return tuple(
+            self._mechanism(query, statistic, label.epsilon)
+            for query, statistic in zip(label.queries, statistics, strict=True)
+        )
+
+    def _check(self, label: Label) -> None:
+        # Whether data is here and a file is the same says nothing about its records: before the charge.
+        if not isinstance(label, Measure):
+            return
+        if missing := roots_of(label.plan) - self._roots.keys():
+            raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
+        check = getattr(self.engine, "check_unchanged", None)
+        if check is not None:
+            check(label.plan)
+
+    # ── the owner's side ─────────────────────────────────────────────────────────────
+
+    def protect(self, name: str, shape: Shape, budget: Fraction, **facts: Any) -> Registered:
+        """Add a root: a data set that the engine knows by this name, with a budget of its own.
+
+        facts are those of `Record.register`: contents, unit, caps, cap, block_of.
+        """
+        if name in self._roots:
+            raise BadTransformation(f"{name!r} is protected already: choose another name")
+        self._roots[name] = self.record.register(name, shape, budget, **facts)
+        return self._roots[name]
+
+    # ── public state ─────────────────────────────────────────────────────────────────
+
+    def configuration(self, session: str | None = None, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a program. None of it is data."""
+        self._drop()
+        return self.record.configuration(session or self._session, analyst)
+
+    def describe(
+        self, variable: TableVariable, *, session: str | None = None, analyst: str | None = None
+    ) -> Table:
+        """E(t): a table's plan, shape and sensitivity. None of it is data."""
+        return self.configuration(session, analyst).table(variable)
+
+    def roots(self) -> Mapping[str, Registered]:
+        """The data sets that are here."""
+        return dict(self._roots)
+
+    def budgets(self) -> dict[str, Fraction]:
+        """What every root that is here started with."""
+        return {name: root.budget for name, root in self._roots.items()}
+
+    def drop(self, variable: TableVariable) -> None:
+        """The client will not use this variable again. Takes no lock: a finalizer may call it any time."""
+        self._dropped.append(variable)
+
+    def _drop(self) -> None:
+        gone: Iterable[TableVariable] = [self._dropped.popleft() for _ in range(len(self._dropped))]
+        if gone:
+            self.record.drop(self._session, gone)

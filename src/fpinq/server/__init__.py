@@ -1,0 +1,13 @@
+"""The protected system over HTTP, for clients that nobody trusts.
+
+1. ``config``   what the owner writes
+2. ``tokens``   who may come in; ``limits`` how much at a time
+3. ``house``    everything a server holds
+4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends
+5. ``app``      the other addresses
+"""
+
+from fpinq.server.app import create_app
+from fpinq.server.config import Config, DataSet, TableConfig, load
+
+__all__ = ["Config", "DataSet", "TableConfig", "create_app", "load"]

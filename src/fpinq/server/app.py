@@ -1,0 +1,175 @@
+"""The HTTP application: who may ask what, and where."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+from fpinq.ledger import wire
+from fpinq.ledger.errors import BadWire
+from fpinq.model.errors import FpinqError, KernelViolation
+from fpinq.model.sources import Root
+from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.refusals import NotAllowed
+from fpinq.runtime.system import Mechanism
+from fpinq.server import openapi, replies
+from fpinq.server.actions import Actions
+from fpinq.server.config import Config
+from fpinq.server.house import House
+from fpinq.server.tokens import Bearer
+
+
+def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
+    """The application of a configuration. Loads the data; the mechanism is for tests."""
+    house = House(config, mechanism)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        house.close()
+
+    app = FastAPI(
+        title="fpinq",
+        version=version("fpinq"),
+        summary="Private queries over sensitive tables",
+        description=openapi.DESCRIPTION,
+        lifespan=lifespan,
+    )
+    app.state.house = house
+    # First, and plain ASGI: this is the route that must be fast.
+    app.router.routes.insert(0, Route("/sessions/{session}/actions", Actions(house), methods=["POST"]))
+    _handle_errors(app, house)
+    _add_public_facts(app, house)
+    _add_sessions(app, house)
+    _add_oversight(app, house)
+    openapi.describe(app, config.limits)
+    return app
+
+
+def _bearer(request: Request) -> Bearer:
+    house: House = request.app.state.house
+    header = request.headers.get("authorization")
+    return house.admit(None if header is None else header.encode("latin-1"))
+
+
+AnyBearer = Annotated[Bearer, Depends(_bearer)]
+
+
+def _analyst(bearer: AnyBearer) -> Bearer:
+    if bearer.role != "analyst":
+        raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
+    return bearer
+
+
+def _auditor(bearer: AnyBearer) -> Bearer:
+    if bearer.role not in ("auditor", "owner"):
+        raise NotAllowed("only an auditor or an owner may read the trace")
+    return bearer
+
+
+def _owner(bearer: AnyBearer) -> Bearer:
+    if bearer.role != "owner":
+        raise NotAllowed("only an owner may do this")
+    return bearer
+
+
+Analyst = Annotated[Bearer, Depends(_analyst)]
+Auditor = Annotated[Bearer, Depends(_auditor)]
+Owner = Annotated[Bearer, Depends(_owner)]
+
+
+def _handle_errors(app: FastAPI, house: House) -> None:
+    async def refuse(_: Request, error: Exception) -> Response:
+        house.failed(error)
+        return _response(*replies.refusal(error))
+
+    async def refuse_parameters(request: Request, _: Exception) -> Response:
+        return await refuse(request, BadWire("a parameter is missing or of the wrong type: see /docs"))
+
+    async def refuse_path(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
+        return _response(
+            *replies.reply(error.status_code, replies.told(code, "no such address: see /docs", {}))
+        )
+
+    app.add_exception_handler(FpinqError, refuse)
+    app.add_exception_handler(KernelViolation, refuse)
+    app.add_exception_handler(Exception, refuse)
+    app.add_exception_handler(RequestValidationError, refuse_parameters)
+    app.add_exception_handler(HTTPException, refuse_path)
+
+
+def _add_public_facts(app: FastAPI, house: House) -> None:
+    @app.get("/healthz", tags=["public"], summary="Whether the server answers")
+    def health() -> Response:
+        return _response(200 if house.healthy else 503, b'{"ok":true}' if house.healthy else b'{"ok":false}')
+
+    @app.get("/limits", tags=["public"], summary="What one request may be")
+    def limits() -> dict[str, Any]:
+        return {**vars(house.limits), "quantum_seconds": str(house.config.quantum_seconds)}
+
+    @app.get("/metrics", tags=["public"], summary="Prometheus metrics; none depends on data")
+    def metrics() -> Response:
+        return Response(house.metrics.text(house.ledger.roots()), media_type="text/plain; version=0.0.4")
+
+    @app.get("/datasets", tags=["data sets"], summary="The data sets, with their public metadata")
+    def data_sets(_: AnyBearer) -> dict[str, Any]:
+        return {"datasets": house.catalog()}
+
+    @app.get("/datasets/{name}", tags=["data sets"], summary="One data set")
+    def data_set(name: str, _: AnyBearer) -> dict[str, Any]:
+        return house.data_set(name)
+
+
+def _add_sessions(app: FastAPI, house: House) -> None:
+    @app.post("/sessions", tags=["sessions"], status_code=201, summary="Open a session: a client program")
+    def open_session(bearer: Analyst) -> dict[str, str]:
+        return {"session": house.sessions.open(bearer.name)}
+
+    @app.get(
+        "/sessions/{session}/tables/{variable:path}",
+        tags=["sessions"],
+        summary="A table's schema and sensitivity",
+    )
+    def describe(session: str, variable: str, bearer: Analyst) -> dict[str, Any]:
+        house.sessions.check(session, bearer.name)
+        table = house.system.describe(variable, session=session, analyst=bearer.name)
+        sensitivity = [
+            [source.name if isinstance(source, Root) else list(source), s]
+            for source, s in table.sensitivity.items()
+        ]
+        return {"shape": wire.to_json(table.shape), "sensitivity": sensitivity}
+
+
+def _add_oversight(app: FastAPI, house: House) -> None:
+    @app.get("/trace", tags=["oversight"], summary="The trace: every action, charge and answer")
+    def trace(
+        _: Auditor,
+        after: Annotated[int, Query(ge=-1)] = -1,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> dict[str, Any]:
+        return {"entries": house.trace(after, limit)}
+
+    @app.post(
+        "/datasets/{name}/freeze", tags=["oversight"], summary="Refuse all queries of a data set, at once"
+    )
+    def freeze(name: str, _: Owner) -> dict[str, Any]:
+        house.check_known(name)
+        house.ledger.freeze(name)
+        return {"name": name, "frozen": True}
+
+    @app.post("/datasets/{name}/unfreeze", tags=["oversight"], summary="Let a data set be asked again")
+    def unfreeze(name: str, _: Owner) -> dict[str, Any]:
+        house.check_known(name)
+        house.ledger.unfreeze(name)
+        return {"name": name, "frozen": False}
+
+
+def _response(status: int, body: bytes) -> Response:
+    return Response(body, status, media_type="application/json")

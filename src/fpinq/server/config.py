@@ -1,0 +1,205 @@
+"""What the owner writes: data sets with their budgets and public metadata, limits, the quantum.
+
+A TOML file; see docs/operating/server.md. `fpinq dataset add` writes into it.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fpinq.model import epsilon as exact
+from fpinq.model.errors import ProgramError, suggest
+from fpinq.model.expressions import COLUMN_TYPES, Type
+from fpinq.server.limits import Limits
+
+# The cap of analysts that have none of their own.
+EVERYBODY = "*"
+
+ENGINES = ("duckdb", "reference", "spark")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """One table of a data set: where it is, and what is public about it."""
+
+    source: Any  # a path, a glob, a list of them; from Python also a data frame or a list of dicts
+    schema: Mapping[str, Type] | None = None
+    rows_per_unit: int | None = None
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A root: one table of rows, or the tables about the same persons."""
+
+    name: str
+    budget: Fraction
+    tables: Mapping[str, TableConfig]
+    unit: str | None = None
+    engine: str = "duckdb"
+    caps: Mapping[str, Fraction] = field(default_factory=dict)  # an analyst's name, or * for everybody else
+    block_of: str | None = None  # the data set that grew by this one
+
+
+@dataclass(frozen=True)
+class Config:
+    """All that a server needs to know."""
+
+    data_sets: Mapping[str, DataSet]
+    tokens: Path
+    ledger: str
+    quantum_seconds: Fraction = Fraction(0)
+    limits: Limits = field(default_factory=Limits)
+
+
+def load(path: str | Path) -> Config:
+    """The configuration in a TOML file; paths in it are relative to the file."""
+    file = Path(path)
+    try:
+        written = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError:
+        raise ProgramError(f"no configuration at {str(path)!r}: see docs/operating/server.md") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProgramError(f"{str(path)!r} is not TOML: {error}") from None
+    return parse(written, file.parent)
+
+
+def parse(written: Mapping[str, Any], folder: Path) -> Config:
+    """The configuration of a TOML document."""
+    _check_keys(written, {"ledger", "tokens", "quantum", "limits", "datasets"}, "the configuration")
+    ledger = _text(written.get("ledger", "fpinq.ledger"), "ledger")
+    limits = _mapping(written.get("limits", {}), "limits")
+    _check_keys(limits, set(Limits.__dataclass_fields__), "limits")
+    return Config(
+        data_sets={
+            name: _data_set(name, _mapping(given, f"datasets.{name}"), folder)
+            for name, given in _mapping(written.get("datasets", {}), "datasets").items()
+        },
+        tokens=folder / _text(written.get("tokens", "fpinq.tokens"), "tokens"),
+        ledger=ledger if is_url(ledger) else str(folder / ledger),
+        quantum_seconds=seconds(written.get("quantum", "0")),
+        limits=Limits(**limits),
+    )
+
+
+def is_url(ledger: str) -> bool:
+    """Whether a ledger is in a PostgreSQL rather than in a file."""
+    return ledger.startswith(("postgresql://", "postgres://"))
+
+
+def seconds(text: object) -> Fraction:
+    """A time such as 250ms, 2s, 1.5s, 30d or 0."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|m|h|d|)", str(text))
+    if match is None:
+        raise ProgramError(f"{text!r} is not a time: write 250ms, 2s, 10m, 12h or 30d")
+    per_second = {"ms": 1000, "s": 1, "": 1}
+    in_seconds = {"m": 60, "h": 3600, "d": 86400}
+    return Fraction(match[1]) * in_seconds.get(match[2], 1) / per_second.get(match[2], 1)
+
+
+def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
+    where = f"datasets.{name}"
+    _check_keys(
+        given,
+        {
+            "path",
+            "engine",
+            "budget",
+            "unit",
+            "rows_per_unit",
+            "schema",
+            "columns",
+            "tables",
+            "caps",
+            "block_of",
+        },
+        where,
+    )
+    if not NAME.fullmatch(name):
+        raise ProgramError(f"{name!r} is no name for a data set: letters, digits, _ and -, at most 64")
+    if "budget" not in given:
+        raise ProgramError(f"{where} needs a budget, such as budget = 1")
+    engine = given.get("engine", "duckdb")
+    if engine not in ENGINES:
+        raise ProgramError(f"{where}: unknown engine {engine!r}; use one of {', '.join(ENGINES)}")
+    unit = given.get("unit")
+    if "tables" in given:
+        if unit is None:
+            raise ProgramError(f'{where}: several tables must be about the same people: say unit = "…"')
+        if "path" in given:
+            raise ProgramError(f"{where}: either path or tables")
+        tables = {
+            table: _table(_mapping(entry, f"{where}.tables.{table}"), f"{where}.tables.{table}", folder, True)
+            for table, entry in _mapping(given["tables"], f"{where}.tables").items()
+        }
+    else:
+        own = {key: given[key] for key in ("path", "rows_per_unit", "schema", "columns") if key in given}
+        tables = {name: _table(own, where, folder, unit is not None)}
+    caps = _mapping(given.get("caps", {}), f"{where}.caps")
+    return DataSet(
+        name=name,
+        budget=exact.budget(given["budget"]),
+        tables=tables,
+        unit=None if unit is None else _text(unit, f"{where}.unit"),
+        engine=engine,
+        caps={analyst: exact.budget(cap) for analyst, cap in caps.items()},
+        block_of=None if "block_of" not in given else _text(given["block_of"], f"{where}.block_of"),
+    )
+
+
+def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool) -> TableConfig:
+    _check_keys(given, {"path", "rows_per_unit", "schema", "columns"}, where)
+    if "path" not in given:
+        raise ProgramError(f'{where} needs a path, such as path = "people.parquet"')
+    paths = given["path"] if isinstance(given["path"], list) else [given["path"]]
+    found = [str(folder / _text(path, f"{where}.path")) for path in paths]
+    most = given.get("rows_per_unit")
+    if of_persons and (type(most) is not int or most < 1):
+        raise ProgramError(f"{where} needs rows_per_unit, a whole number ≥ 1")
+    if not of_persons and most is not None:
+        raise ProgramError(f"{where}: rows_per_unit needs a unit")
+    schema = given.get("schema")
+    columns = _mapping(given.get("columns", {}), f"{where}.columns")
+    for column, known in columns.items():
+        _check_keys(
+            _mapping(known, f"{where}.columns.{column}"), {"bounds", "keys"}, f"{where}.columns.{column}"
+        )
+    return TableConfig(
+        source=found if isinstance(given["path"], list) else found[0],
+        schema=None if schema is None else _schema(_mapping(schema, f"{where}.schema"), where),
+        rows_per_unit=most,
+        columns=columns,
+    )
+
+
+def _schema(given: Mapping[str, Any], where: str) -> dict[str, Type]:
+    known = {type_.value: type_ for type_ in COLUMN_TYPES}
+    for column, type_ in given.items():
+        if type_ not in known:
+            raise ProgramError(
+                f"{where}.schema.{column}: unknown type {type_!r}; the types are {', '.join(known)}"
+            )
+    return {column: known[type_] for column, type_ in given.items()}
+
+
+def _check_keys(given: Mapping[str, Any], known: set[str], where: str) -> None:
+    for key in given:
+        if key not in known:
+            raise ProgramError(f"{where}: unknown setting {key!r}{suggest(key, known)}")
+
+
+def _mapping(given: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise ProgramError(f"{where} is a table of settings")
+    return given
+
+
+def _text(given: Any, where: str) -> str:
+    if not isinstance(given, str) or not given:
+        raise ProgramError(f"{where} is a text")
+    return given

@@ -1,0 +1,183 @@
+"""The engines of a server behind one: each plan goes to the engine that holds its roots, with a time limit.
+
+Time runs out after the charge, so the charge stands and the analyst is told
+what any other failure of an engine tells: a reference.
+"""
+
+import logging
+import secrets
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from threading import Thread, Timer, get_ident
+from typing import Any
+
+import duckdb
+
+from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.duckdb.database import Database
+from fpinq.engines.interface import Engine
+from fpinq.ledger.programs import roots_of
+from fpinq.model.errors import BadTransformation, EngineError, FpinqError
+from fpinq.model.plans import Plan, Term
+from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.transformations import Partitioning
+from fpinq.runtime import ReferenceEngine
+from fpinq.runtime.refusals import TooLarge
+from fpinq.server.limits import Limits
+
+_owner = logging.getLogger("fpinq.owner")
+
+
+class Engines:
+    """Routes a plan to the engine of its roots. A plan over two engines is refused before the charge."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._engines: dict[str, Any] = {}
+        self._engine_of: dict[str, str] = {}
+        self._public = ReferenceEngine()
+
+    def of(self, root: str, kind: str) -> Any:
+        """The engine that will hold a root; made when first needed."""
+        if kind not in self._engines:
+            self._engines[kind] = _make(kind)
+        self._engine_of[root] = kind
+        return self._engines[kind]
+
+    def check_unchanged(self, plan: Plan) -> None:
+        """What is asked before the charge: DataChanged if a file was replaced, TooLarge if the plan is,
+        BadTransformation if its roots are in two engines. None of it depends on records.
+        """
+        depth, nodes = size_of(plan)
+        if depth > self._limits.plan_depth:
+            raise TooLarge(f"a table is made in at most {self._limits.plan_depth} steps")
+        if nodes > self._limits.plan_nodes:
+            most = self._limits.plan_nodes
+            raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
+        check = getattr(self._engine(plan), "check_unchanged", None)
+        if check is not None:
+            check(plan)
+
+    def measure(
+        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    ) -> list[Statistic]:
+        """The exact statistic of each query; EngineError, and only a reference in it, whatever goes wrong."""
+        engine = self._engine(plan)
+        try:
+            if isinstance(engine, Interruptible):
+                with engine.interrupted_after(self._limits.query_seconds):
+                    return engine.measure(plan, by, queries)
+            return _abandoned_after(self._limits.query_seconds, engine, plan, by, queries)
+        except FpinqError:
+            raise
+        except Exception as error:  # whatever it is: its words may hold data
+            raise EngineError(_log(error)) from None
+
+    def close(self) -> None:
+        """Forget all data."""
+        for engine in self._engines.values():
+            engine.close()
+
+    def _engine(self, plan: Plan) -> Engine:
+        kinds = {self._engine_of[root] for root in roots_of(plan)}
+        if len(kinds) > 1:
+            raise BadTransformation("these tables are in different engines: they cannot be used together")
+        return self._engines[kinds.pop()] if kinds else self._public
+
+
+class Interruptible(DuckDB):
+    """DuckDB, whose running measurement can be stopped from outside."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, duckdb.DuckDBPyConnection] = {}
+        super().__init__()
+
+    @contextmanager
+    def interrupted_after(self, seconds: float) -> Iterator[None]:
+        """Stop what this thread measures if it takes longer."""
+        timer = Timer(seconds, self._interrupt, (get_ident(),))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _interrupt(self, thread: int) -> None:
+        running = self._running.get(thread)
+        if running is not None:
+            running.interrupt()
+
+    @contextmanager
+    def _cursor(self, database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
+        with super()._cursor(database) as cursor:
+            self._running[get_ident()] = cursor
+            try:
+                yield cursor
+            finally:
+                del self._running[get_ident()]
+
+
+def nodes_of(plan: Plan) -> Iterator[Plan]:
+    """Every node of a plan once, however often it is used; arguments before what is made of them."""
+    done: set[int] = set()
+    waiting: list[tuple[Plan, bool]] = [(plan, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if id(node) in done:
+            continue
+        if ready or not isinstance(node, Term):
+            done.add(id(node))
+            yield node
+        else:
+            waiting.append((node, True))
+            waiting += [(argument, False) for argument in node.arguments]
+
+
+def size_of(plan: Plan) -> tuple[int, int]:
+    """The depth of a plan and its nodes as a tree: what it costs an engine that shares nothing."""
+    depths: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for node in nodes_of(plan):
+        arguments = node.arguments if isinstance(node, Term) else ()
+        depths[id(node)] = 1 + max((depths[id(argument)] for argument in arguments), default=0)
+        sizes[id(node)] = 1 + sum(sizes[id(argument)] for argument in arguments)
+    return depths[id(plan)], sizes[id(plan)]
+
+
+def _make(kind: str) -> Any:
+    match kind:
+        case "duckdb":
+            return Interruptible()
+        case "reference":
+            return ReferenceEngine()
+    from importlib import import_module
+
+    return import_module(f"fpinq.engines.{kind}").Spark()
+
+
+def _abandoned_after(
+    seconds: float,
+    engine: Engine,
+    plan: Plan,
+    by: Partitioning | None,
+    queries: Sequence[PrimitiveQuery],
+) -> list[Statistic]:
+    """What an engine measures, or a TimeoutError; then its thread is left to itself."""
+    result: Future[list[Statistic]] = Future()
+
+    def measure() -> None:
+        try:
+            result.set_result(engine.measure(plan, by, queries))
+        except BaseException as error:
+            result.set_exception(error)
+
+    Thread(target=measure, daemon=True).start()
+    return result.result(timeout=seconds)
+
+
+def _log(error: Exception) -> str:
+    number = secrets.token_hex(4)
+    _owner.error("engine failure %s: %s: %s", number, type(error).__name__, error)
+    return number

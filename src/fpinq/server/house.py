@@ -1,0 +1,181 @@
+"""The house: everything a server holds, and who may come in."""
+
+import logging
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+from fpinq.ledger import RootState, open_ledger, wire
+from fpinq.ledger.entries import parsed
+from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.model.errors import KernelViolation, ProgramError
+from fpinq.model.expressions import Schema, Type, checked_value
+from fpinq.model.plans import Persons, Shape
+from fpinq.runtime.contents import contents_of
+from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.refusals import UnknownDataSet
+from fpinq.runtime.system import Mechanism, ProtectedSystem
+from fpinq.server.config import EVERYBODY, Config, DataSet
+from fpinq.server.engines import Engines
+from fpinq.server.limits import Rate
+from fpinq.server.metrics import Metrics
+from fpinq.server.sessions import Room, Sessions
+from fpinq.server.tokens import Bearer, Tokens
+
+_owner = logging.getLogger("fpinq.owner")
+
+
+class House:
+    """The data sets, the system where programs act on them, the tokens and the limits."""
+
+    def __init__(self, config: Config, mechanism: Mechanism = draw) -> None:
+        self.config = config
+        self.limits = config.limits
+        self.tokens = Tokens(config.tokens)
+        self.metrics = Metrics()
+        self._rate = Rate(config.limits.requests_per_second)
+        self._stopped = False
+        self._engines = Engines(config.limits)
+        self._shapes: dict[str, Shape] = {}
+        self.sessions = Sessions(self.tokens.key("sessions"))
+        self.data_sets: dict[str, DataSet] = {}
+        self.ledger = open_ledger(config.ledger)
+        self.system = ProtectedSystem(self._engines, record=self.ledger, mechanism=mechanism)
+        self.room = Room(config.limits.tables_per_session, self._tables_of)
+        for data_set in config.data_sets.values():
+            self.add(data_set)
+
+    def add(self, data_set: DataSet) -> None:
+        """Hold one more data set: the same data goes on with what is left of its budget."""
+        name = data_set.name
+        if data_set.block_of is not None and data_set.block_of not in self.data_sets:
+            raise UnknownDataSet(f"{name!r} is a block of {data_set.block_of!r}, which must come before it")
+        sources = [(table.source, table.schema) for table in data_set.tables.values()]
+        contents = contents_of(sources, name)
+        facts: dict[str, Any] = {
+            "contents": contents.hashes,
+            "unit": data_set.unit,
+            "caps": {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
+            "cap": data_set.caps.get(EVERYBODY),
+            "block_of": data_set.block_of,
+        }
+        self.ledger.check(name, data_set.budget, **facts)
+        shape = self._load(data_set)
+        check_metadata(data_set, shape)
+        contents.check_unchanged(name)
+        self.system.protect(name, shape, data_set.budget, **facts)
+        self._shapes[name] = shape
+        self.data_sets[name] = data_set
+
+    def _load(self, data_set: DataSet) -> Shape:
+        """Give a data set to its engine; its public shape."""
+        engine = self._engines.of(data_set.name, data_set.engine)
+        if data_set.unit is None:
+            ((_, table),) = data_set.tables.items()
+            return engine.add_root(data_set.name, table.source, table.schema)  # type: ignore[no-any-return]
+        stated = {name: table.schema for name, table in data_set.tables.items() if table.schema is not None}
+        tables = {name: table.source for name, table in data_set.tables.items()}
+        return engine.add_persons(  # type: ignore[no-any-return]
+            data_set.name, tables, unit=data_set.unit, schemas=stated or None
+        )
+
+    # ── who may come in ──────────────────────────────────────────────────────────────
+
+    def admit(self, authorization: bytes | None) -> Bearer:
+        """Whom a request comes from, if it may come now."""
+        if self._stopped:
+            raise KernelViolation("the server has stopped")
+        bearer = self.tokens.bearer(None if authorization is None else authorization.decode("latin-1"))
+        self._rate.take(bearer.name)
+        return bearer
+
+    def failed(self, error: BaseException) -> None:
+        """Note an error; stop for good if it is one that must not happen."""
+        self.metrics.refused(error)
+        if isinstance(error, KernelViolation | LedgerCorrupt) and not self._stopped:
+            self._stopped = True
+            _owner.critical("stopped: an invariant does not hold", exc_info=error)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it still answers."""
+        return not self._stopped
+
+    # ── public facts ─────────────────────────────────────────────────────────────────
+
+    def catalog(self) -> list[dict[str, Any]]:
+        """What is public about every data set."""
+        states = self.ledger.roots()
+        return [self._facts(name, states[name]) for name in self.data_sets]
+
+    def data_set(self, name: str) -> dict[str, Any]:
+        """What is public about a data set."""
+        self.check_known(name)
+        return self._facts(name, self.ledger.roots()[name])
+
+    def check_known(self, name: str) -> None:
+        """UnknownDataSet unless there is one of this name."""
+        if name not in self.data_sets:
+            raise UnknownDataSet(f"no data set {name[:100]!r}: see /datasets")
+
+    def trace(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Entries of the ledger after one, oldest first, each with its hash."""
+        return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
+
+    def _tables_of(self, session: str, analyst: str) -> int:
+        return len(self.ledger.configuration(session, analyst).environment)
+
+    def _facts(self, name: str, state: RootState) -> dict[str, Any]:
+        data_set, shape = self.data_sets[name], self._shapes[name]
+        schemas = schemas_of(name, shape)
+        return {
+            "name": name,
+            "unit": data_set.unit,
+            "block_of": data_set.block_of,
+            "budget": str(data_set.budget),
+            "remaining": str(state.remaining),
+            "frozen": state.frozen,
+            "tables": [
+                {
+                    "name": table,
+                    "schema": [[column, type_.value] for column, type_ in schemas[table].columns],
+                    "rows_per_unit": given.rows_per_unit,
+                    "columns": {column: _public(known) for column, known in given.columns.items()},
+                }
+                for table, given in data_set.tables.items()
+            ],
+        }
+
+    def close(self) -> None:
+        """Forget the data; the ledger stays."""
+        self._engines.close()
+        self.ledger.close()
+
+
+def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:
+    """The tables of a data set and their columns."""
+    return dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
+
+
+def check_metadata(data_set: DataSet, shape: Shape) -> None:
+    """ProgramError if bounds or keys do not fit the columns: the owner's mistake, found at the start."""
+    schemas = schemas_of(data_set.name, shape)
+    for table, given in data_set.tables.items():
+        for column, known in given.columns.items():
+            type_ = schemas[table].type_of(column)
+            where = f"{data_set.name}: column {column!r}"
+            bounds = known.get("bounds")
+            if bounds is not None:
+                numeric = all(type(bound) in (int, float, Fraction) for bound in bounds)
+                if type_ not in (Type.INT64, Type.FLOAT64) or len(bounds) != 2 or not numeric:
+                    raise ProgramError(f"{where}: bounds are a pair of numbers, of a column of numbers")
+                if not bounds[0] <= bounds[1]:
+                    raise ProgramError(f"{where}: bounds are reversed")
+            for key in known.get("keys") or ():
+                checked_value(float(key) if type_ is Type.FLOAT64 and type(key) is int else key, type_)
+
+
+def _public(known: Mapping[str, Any]) -> dict[str, Any]:
+    """A column's metadata in the wire's values."""
+    return {what: wire.to_json(tuple(values)) for what, values in known.items()}

@@ -1,0 +1,101 @@
+"""Public limits. Each is applied before the kernel sees an action, so before anything is charged.
+
+They are numbers that the owner chose, the same whatever the data is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from fpinq.model.actions import Action, Assign, Partition, Query
+from fpinq.model.errors import ProgramError
+from fpinq.model.queries import Choice, Frequencies, Ranks, Tree
+from fpinq.model.transformations import LiteralTable
+from fpinq.runtime.refusals import TooLarge, TooManyRequests
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one request may be, and how many there may be."""
+
+    body_bytes: int = 1_000_000
+    depth: int = 300
+    plan_depth: int = 200
+    plan_nodes: int = 2_000
+    nodes: int = 100_000
+    parts: int = 10_000
+    released_integers: int = 1_000_000
+    literal_rows: int = 10_000
+    name_characters: int = 200
+    tables_per_session: int = 10_000
+    requests_per_second: int = 2_000
+    concurrent_requests: int = 64
+    query_seconds: int = 300
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or value < 1:
+                raise ProgramError(f"the limit {field.name} is a whole number ≥ 1")
+
+    def check_action(self, action: Action) -> None:
+        """TooLarge if an action asks for more than a reply or a scan should hold."""
+        match action:
+            case Assign(target=target, transformation=transformation):
+                self._check_names((target,))
+                if isinstance(transformation, LiteralTable) and len(transformation.rows) > self.literal_rows:
+                    raise TooLarge(f"a literal table has at most {self.literal_rows} rows")
+            case Partition(targets=targets, by=by):
+                self._check_parts(len(by.keys))
+                self._check_names(targets)
+            case Query(queries=queries, by=by):
+                self._check_parts(len(by.keys) if by is not None else 1)
+                self._check_parts(len(queries))
+                if sum(map(_released, queries)) > self.released_integers:
+                    raise TooLarge(f"one query releases at most {self.released_integers} integers")
+
+    def _check_parts(self, parts: int) -> None:
+        if parts > self.parts:
+            raise TooLarge(f"at most {self.parts} parts")
+
+    def _check_names(self, names: tuple[str, ...]) -> None:
+        if any(len(name) > self.name_characters for name in names):
+            raise TooLarge(f"a table variable has at most {self.name_characters} characters")
+
+
+def _released(query: Any) -> int:
+    """About how many integers a query makes the server hold."""
+    match query:
+        case Frequencies(of=clamp):
+            return int(clamp.width) + 1
+        case Tree(of=clamp):
+            return 2 * (int(clamp.width) + 1)  # a level has at most half the nodes of the one below
+        case Ranks(fractions=fractions):
+            return len(fractions)
+        case Choice(of=clamps):
+            return len(clamps)
+        case _:
+            return 1
+
+
+class Rate:
+    """A bucket of requests for each analyst, filled at a steady rate."""
+
+    def __init__(self, per_second: int, clock: Callable[[], float] = monotonic) -> None:
+        self._per_second = float(per_second)
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+        self._lock = Lock()
+
+    def take(self, analyst: str) -> None:
+        """TooManyRequests if the analyst's bucket is empty."""
+        now = self._clock()
+        with self._lock:
+            left, at = self._buckets.get(analyst, (self._per_second, now))
+            left = min(self._per_second, left + (now - at) * self._per_second)
+            allowed = left >= 1
+            self._buckets[analyst] = (left - 1 if allowed else left, now)
+        if not allowed:
+            raise TooManyRequests(f"at most {self._per_second:.0f} requests a second: send fewer")

@@ -1,0 +1,56 @@
+"""Prometheus metrics that are the same on neighbouring data.
+
+Counted is what was asked and what was refused before the kernel charged. Times,
+engine failures and answers depend on the data, so they are in the owner's log
+or nowhere.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from fpinq.ledger import RootState
+from fpinq.model.errors import EngineError
+from fpinq.runtime.refusals import failure_of
+
+
+class Metrics:
+    """Counters of one server process."""
+
+    def __init__(self) -> None:
+        self._actions: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+
+    def asked(self, op: str) -> None:
+        """An action arrived."""
+        self._actions[op] += 1
+
+    def refused(self, error: BaseException) -> None:
+        """A request was refused."""
+        if not isinstance(error, EngineError):
+            self._refusals[failure_of(error).code] += 1
+
+    def text(self, roots: Mapping[str, RootState]) -> str:
+        """All of them in Prometheus' text format."""
+        lines = [
+            "# HELP fpinq_actions_total Actions that arrived, by kind.",
+            "# TYPE fpinq_actions_total counter",
+        ]
+        lines += [f'fpinq_actions_total{{op="{op}"}} {n}' for op, n in sorted(self._actions.items())]
+        lines += [
+            "# HELP fpinq_refusals_total Requests refused before anything was charged, by code.",
+            "# TYPE fpinq_refusals_total counter",
+        ]
+        lines += [f'fpinq_refusals_total{{code="{code}"}} {n}' for code, n in sorted(self._refusals.items())]
+        lines += [
+            "# HELP fpinq_budget_remaining What is left of a data set's budget.",
+            "# TYPE fpinq_budget_remaining gauge",
+        ]
+        lines += [
+            f'fpinq_budget_remaining{{dataset="{name}"}} {float(root.remaining)}'
+            for name, root in sorted(roots.items())
+        ]
+        lines += ["# HELP fpinq_frozen Whether a data set is frozen.", "# TYPE fpinq_frozen gauge"]
+        lines += [
+            f'fpinq_frozen{{dataset="{name}"}} {int(root.frozen)}' for name, root in sorted(roots.items())
+        ]
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+from ledger.places import opened, place, postgres  # noqa: F401

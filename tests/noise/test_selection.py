@@ -1,0 +1,251 @@
+"""Permute-and-flip and the exponential mechanism: their distributions, and choices that have them."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from functools import cache
+from itertools import permutations, product
+
+import pytest
+
+from fpinq.model.errors import BadEpsilon, BadQuery
+from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Run, singles
+from fpinq.noise.permute_and_flip import contenders, key
+from fpinq.noise.selection import Lag, lags
+from fpinq.noise.uniform import Uniform
+from noise.goodness import fits
+from noise.sources import Exhausted, recording, scripted, seeded, words
+
+MECHANISMS = [ExponentialMechanism, PermuteAndFlip]
+EPSILON = Fraction(4, 3)
+
+
+def middles(mass: list[tuple[Fraction, Fraction]]) -> list[float]:
+    return [float((low + high) / 2) for low, high in mass]
+
+
+# The distributions
+
+
+def flipped(scores: list[int], rate: float) -> list[float]:
+    """Permute-and-flip as it is defined: over all orders, the first head."""
+    coins = [math.exp(-rate * (max(scores) - score)) for score in scores]
+    chosen = [0.0] * len(scores)
+    orders = list(permutations(range(len(scores))))
+    for order in orders:
+        reached = 1 / len(orders)
+        for r in order:
+            chosen[r] += reached * coins[r]
+            reached *= 1 - coins[r]
+    return chosen
+
+
+@pytest.mark.parametrize("scores", [[3], [0, 0], [5, 3, 3, 1], [0, -1, -2, -7, 0], [-100, 4, 3]])
+def test_permute_and_flip_is_the_first_head_in_random_order(scores):
+    mechanism = PermuteAndFlip(EPSILON)
+    assert middles(mechanism.mass(singles(scores))) == pytest.approx(flipped(scores, 2 / 3), abs=1e-6)
+
+
+def test_the_exponential_mechanism_is_proportional_to_its_weights():
+    scores = [5, 3, 3, 1]
+    weights = [math.exp(2 / 3 * score) for score in scores]
+    expected = [weight / sum(weights) for weight in weights]
+    assert middles(ExponentialMechanism(EPSILON).mass(singles(scores))) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [mechanism(EPSILON) for mechanism in MECHANISMS])
+def test_a_run_has_the_mass_of_its_members_written_out(mechanism):
+    runs = [Run(0, 2), Run(-3, 4), Run(-1, 1)]
+    written = mechanism.mass(singles([0, 0, -3, -3, -3, -3, -1]), bits=16)
+    spread = [sum(middles(written)[a:b]) for a, b in ((0, 2), (2, 6), (6, 7))]
+    assert middles(mechanism.mass(runs, bits=16)) == pytest.approx(spread, abs=1e-4)
+
+
+@pytest.mark.parametrize("m", [1, 50, 10**9, 10**15])
+def test_one_best_against_a_long_run_in_closed_form(m):
+    """∫ (1 − pt)^m dt = (1 − (1 − p)^(m+1)) / (p·(m + 1))."""
+    p = math.exp(-20)
+    expected = -math.expm1((m + 1) * math.log1p(-p)) / (p * (m + 1))
+    best, run = PermuteAndFlip(Fraction(2)).mass([Run(0, 1), Run(-20, m)])
+    assert best[0] - Fraction(1, 10**9) <= expected <= best[1] + Fraction(1, 10**9)
+    assert run[0] - Fraction(1, 10**9) <= 1 - expected <= run[1] + Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("scores", [[2, 1, 0], [0, -1, -1, -1, -5], [1, 0, 0, 0, 0]])
+def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism(scores):
+    expected = {
+        mechanism: sum(
+            score * p
+            for score, p in zip(scores, middles(mechanism(EPSILON).mass(singles(scores))), strict=True)
+        )
+        for mechanism in MECHANISMS
+    }
+    assert expected[PermuteAndFlip] >= expected[ExponentialMechanism]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("monotone", [False, True])
+def test_neighbours_differ_by_at_most_epsilon(mechanism, monotone):
+    """All scores in 0 … 2 of three candidates, and all neighbours within the sensitivity of 1."""
+    chooser = mechanism(EPSILON, monotone=monotone)
+
+    @cache
+    def mass(gaps: tuple[int, ...]) -> list[tuple[Fraction, Fraction]]:
+        return chooser.mass(singles(gaps), bits=16)
+
+    worst = 0.0
+    for scores in product(range(3), repeat=3):
+        for moves in product((-1, 0, 1), repeat=3):
+            if monotone and {-1, 1} <= set(moves):
+                continue
+            moved = [score + move for score, move in zip(scores, moves, strict=True)]
+            here = mass(tuple(score - max(scores) for score in scores))
+            there = mass(tuple(score - max(moved) for score in moved))
+            for (low, _), (_, high) in zip(here, there, strict=True):
+                worst = max(worst, math.log(low / high))
+    assert worst <= EPSILON
+    assert worst > EPSILON * Fraction(1, 2)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_scores_wrongly_called_monotone_break_the_claim(mechanism):
+    """One candidate falls while a hundred rise: at the full ε that loses more than ε, at half of it not."""
+    for monotone in (True, False):
+        chooser = mechanism(Fraction(3), monotone=monotone)
+        (before, _), _ = chooser.mass([Run(1, 1), Run(0, 100)])
+        (_, after), _ = chooser.mass([Run(0, 1), Run(1, 100)])
+        assert (math.log(before / after) > 3) is monotone
+
+
+# The samplers
+
+RUNS = [Run(0, 2), Run(-1, 7), Run(-6, 300), Run(-2, 2), Run(0, 1), Run(-3, 12)]
+CHOICES = 5_000
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_choices_have_the_stated_probabilities(mechanism):
+    chosen = Counter(mechanism(EPSILON).choose(RUNS).run for _ in range(CHOICES))
+    found = [chosen[i] for i in range(len(RUNS))]
+    assert fits(found, middles(mechanism(EPSILON).mass(RUNS)))
+    for percent in (70, 130):
+        assert not fits(found, middles(mechanism(EPSILON * percent / 100).mass(RUNS)))
+
+
+def test_the_two_mechanisms_are_told_apart():
+    scores = singles([0, -2, -2, -2])
+    chosen = Counter(PermuteAndFlip(EPSILON).choose(scores).run for _ in range(8_000))
+    found = [chosen[i] for i in range(4)]
+    assert fits(found, middles(PermuteAndFlip(EPSILON).mass(scores)))
+    assert not fits(found, middles(ExponentialMechanism(EPSILON).mass(scores)))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_members_of_a_run_are_equally_likely(mechanism):
+    members = Counter(mechanism(EPSILON).choose([Run(0, 5), Run(-1, 5)]) for _ in range(3_000))
+    for run in (0, 1):
+        assert fits([members[(run, i)] for i in range(5)], [0.2] * 5)
+
+
+@pytest.mark.parametrize("m", [10**9, 10**30])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_long_runs_are_drawn_exactly(mechanism, m):
+    """A run of m candidates, as far behind as makes it compete with a few good ones."""
+    runs = [Run(0, 3), Run(-int(math.log(m)), m), Run(-1, 2)]
+    chooser = mechanism(Fraction(1), monotone=True)
+    choices = [chooser.choose(runs) for _ in range(3_000)]
+    found = Counter(choice.run for choice in choices)
+    assert fits([found[i] for i in range(3)], middles(chooser.mass(runs)))
+    inside = [choice.member for choice in choices if choice.run == 1]
+    quarters = Counter(4 * member // m for member in inside)
+    assert fits([quarters[i] for i in range(4)], [0.25] * 4)
+
+
+def test_every_short_prefix_locates_its_run_or_asks_for_more():
+    """The exponential mechanism over all 2^10 prefixes of U: the decided ones enclose each probability."""
+    mechanism = ExponentialMechanism(EPSILON)
+    located = Counter(mechanism._locate(lags(RUNS), prefix, 10) for prefix in range(1 << 10))
+    assert located[None] <= len(RUNS)
+    for i, (low, high) in enumerate(mechanism.mass(RUNS)):
+        assert located[i] <= high * 1024
+        assert low * 1024 <= located[i] + located[None]
+
+
+@pytest.mark.parametrize(
+    ("gap", "m", "rivals"), [(0, 1, 1), (1, 1, 1), (2, 7, 1), (3, 50, 4), (20, 10**9, 2)]
+)
+def test_every_pair_of_short_prefixes_decides_the_race_or_leaves_it_open(gap, m, rivals):
+    """Permute-and-flip over two runs, all 2^6 × 2^6 prefixes: the decided ones enclose the probability."""
+    rate = Fraction(1)
+    best = [key(Lag(0, rivals), Uniform(prefix, 6), rate) for prefix in range(64)]
+    other = [key(Lag(gap, m), Uniform(prefix, 6), rate) for prefix in range(64)]
+    wins = sum(high < low for _, high in other for low, _ in best)
+    losses = sum(high < low for _, high in best for low, _ in other)
+    _, (low, high) = PermuteAndFlip(Fraction(1), monotone=True).mass([(0, rivals), (-gap, m)])
+    assert wins <= high * 64**2
+    assert low * 64**2 <= 64**2 - losses
+    assert wins + losses > 64**2 * 0.9
+
+
+def test_the_first_look_never_drops_a_winner():
+    """All pairs of words and multiplicities next to powers of two, where bit lengths are tight."""
+    rate = Fraction(1, 3)
+    drawn = [1, 3, *(n for i in (40, 61, 62, 63) for n in (2**i - 1, 2**i)), 3 << 61, 2**64 - 1]
+    multiplicities = [1, 2, 3, 4, 7, 1023, 1024]
+    lag_words = [(Lag(gap, m), word) for gap in (0, 1) for m in multiplicities for word in drawn]
+    highs = [key(lag, Uniform(word, 64), rate)[1] for lag, word in lag_words]
+    for i, (lag, word) in enumerate(lag_words):
+        for j, (other, other_word) in enumerate(lag_words[:i]):
+            kept = contenders([lag, other], [word, other_word], rate)
+            assert (0 if highs[i] <= highs[j] else 1) in kept
+
+
+def test_a_race_that_the_first_words_leave_open_is_decided_by_more():
+    """Two equal candidates with the same word: the next one decides, for the smaller."""
+    tie = words([1 << 60, 1 << 60])
+    member = bytes(16)
+    mechanism = PermuteAndFlip(EPSILON)
+    with pytest.raises(Exhausted):
+        mechanism.choose(singles([0, 0]), scripted(tie))
+    for first, second, winner in ((5, 9, 0), (9, 5, 1)):
+        assert mechanism.choose(singles([0, 0]), scripted(tie, words([first, second]), member)).run == winner
+
+
+def test_a_word_of_zero_is_no_number_to_take_the_logarithm_of():
+    mechanism = PermuteAndFlip(EPSILON)
+    script = scripted(words([0, 1 << 63, 0]), words([1 << 20, 1]), bytes(16))
+    assert mechanism.choose(singles([0, 0, 0]), script).run == 2
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_hundred_thousand_scores_and_huge_gaps_are_handled(mechanism):
+    scores = singles([-abs(i - 40_000) * 10**12 for i in range(100_000)])
+    assert mechanism(Fraction(1)).choose(scores).run == 40_000
+
+
+def test_the_bytes_of_an_exponential_choice_do_not_depend_on_it():
+    requests: set[tuple[int, ...]] = set()
+    runs = set()
+    for seed in range(300):
+        sizes: list[int] = []
+        runs.add(ExponentialMechanism(EPSILON).choose(RUNS, recording(seeded(seed), sizes)).run)
+        requests.add(tuple(sizes))
+    assert len(runs) > 4
+    assert len(requests) == 1
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_bad_input_is_refused_without_quoting_scores(mechanism):
+    for epsilon in (0, -1, 0.5, True, "1"):
+        with pytest.raises(BadEpsilon):
+            mechanism(epsilon)
+    for sensitivity in (0, -1, 1.5, True):
+        with pytest.raises(BadQuery):
+            mechanism(EPSILON, sensitivity)
+    for runs in ([], [(77, 0)], [(77, -1)], [(77.0, 1)], [(77, True)]):
+        with pytest.raises(BadQuery) as refusal:
+            mechanism(EPSILON).choose(runs)
+        assert "77" not in str(refusal.value)

@@ -1,0 +1,3 @@
+"""tests/client/test_lambdas.py over HTTP."""
+
+from client.test_lambdas import *  # noqa: F403

@@ -1,0 +1,232 @@
+"""The owner's commands, the configuration, and a question from the shell."""
+
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpinq.cli.main import main
+from fpinq.cli.serve import application
+from fpinq.model.errors import ProgramError
+from fpinq.model.expressions import Type
+from fpinq.server import load
+from fpinq.server.config import parse, seconds
+from fpinq.server.house import House
+from fpinq.server.tokens import Tokens
+from server.live import Live, people, serve
+
+CSV = "age,gender\n" + "".join(f"{20 + i % 50},{i % 2}\n" for i in range(100))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    (tmp_path / "people.csv").write_text(CSV)
+    return str(tmp_path / "fpinq.toml")
+
+
+def add(config: str, *more: str) -> int:
+    return main(["dataset", "add", "people", "people.csv", "--budget", "1", "--config", config, *more])
+
+
+def test_a_data_set_is_added_to_the_configuration(config: str) -> None:
+    facts = [
+        "--bounds",
+        "age=0:110",
+        "--keys",
+        "gender=0,1",
+        "--schema",
+        "age=int64",
+        "--schema",
+        "gender=int64",
+    ]
+    assert add(config, *facts, "--cap", "alice=0.5", "--cap", "*=0.1") == 0
+    found = load(config).data_sets["people"]
+    assert (found.budget, found.engine, found.unit) == (1, "duckdb", None)
+    assert found.caps == {"alice": Fraction(1, 2), "*": Fraction(1, 10)}
+    assert found.tables["people"].columns == {"age": {"bounds": [0, 110]}, "gender": {"keys": [0, 1]}}
+    assert found.tables["people"].schema == {"age": Type.INT64, "gender": Type.INT64}
+    house = House(load(config))
+    assert house.data_set("people")["tables"][0]["columns"]["age"] == {"bounds": [0, 110]}
+    house.close()
+
+
+def test_a_data_set_is_not_added_twice_and_a_wrong_one_not_at_all(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert add(config) == 0
+    before = Path(config).read_text()
+    assert add(config) == 2
+    assert "already" in capsys.readouterr().err
+    assert main(["dataset", "add", "x", "y.csv", "--budget", "-1", "--config", config]) == 2
+    assert main(["dataset", "add", "a b", "y.csv", "--budget", "1", "--config", config]) == 2
+    assert main(["dataset", "add", "x", "y.csv", "--budget", "1", "--cap", "alice", "--config", config]) == 2
+    assert Path(config).read_text() == before
+
+
+def test_hostile_texts_stay_texts_in_the_configuration(config: str) -> None:
+    assert add(config, "--keys", 'gender=0,"]\n[datasets.x]', "--unit", 'a"b\\', "--rows-per-unit", "2") == 0
+    found = load(config)
+    assert list(found.data_sets) == ["people"]
+    assert found.data_sets["people"].unit == 'a"b\\'
+
+
+def test_tokens_are_created_listed_and_revoked(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    add(config)
+    capsys.readouterr()
+    assert main(["token", "create", "alice", "--expires", "1h", "--config", config]) == 0
+    token = capsys.readouterr().out.strip()
+    tokens = Tokens(load(config).tokens)
+    assert tokens.bearer(f"Bearer {token}").role == "analyst"
+    assert main(["token", "create", "olga", "--role", "owner", "--expires", "never", "--config", config]) == 0
+    capsys.readouterr()
+    assert main(["token", "list", "--config", config]) == 0
+    shown = capsys.readouterr().out
+    assert "alice" in shown
+    assert "never ends" in shown
+    assert token.split("_")[2] not in shown
+    assert main(["token", "revoke", token.split("_")[1], "--config", config]) == 0
+    with pytest.raises(ProgramError):
+        tokens.bearer(f"Bearer {token}")
+    assert main(["token", "revoke", "nobody", "--config", config]) == 2
+
+
+def test_list_and_freeze(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    add(config)
+    House(load(config)).close()
+    assert main(["dataset", "freeze", "people", "--config", config]) == 0
+    assert main(["dataset", "list", "--config", config]) == 0
+    assert "frozen" in capsys.readouterr().out
+    assert main(["dataset", "unfreeze", "people", "--config", config]) == 0
+    assert main(["dataset", "freeze", "poeple", "--config", config]) == 2
+
+
+def test_the_application_of_a_worker_comes_from_the_configuration(
+    config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(config)
+    monkeypatch.setenv("FPINQ_CONFIG", config)
+    monkeypatch.setenv("FPINQ_QUANTUM", "250ms")
+    house = application().state.house
+    assert house.config.quantum_seconds == Fraction(1, 4)
+    house.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("250ms", Fraction(1, 4)), ("2s", 2), ("1.5s", Fraction(3, 2)), ("90d", 7776000), ("0", 0), ("2m", 120)],
+)
+def test_times(text: str, expected: Fraction) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-1s", "1w", "s", "1e3s", "NaN", "9" * 20])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ProgramError):
+        seconds(text)
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "an unknown setting": {"ledgre": "x"},
+    "an unknown limit": {"limits": {"bodybytes": 1}},
+    "a limit of nothing": {"limits": {"body_bytes": 0}},
+    "a limit that is true": {"limits": {"body_bytes": True}},
+    "no budget": {"datasets": {"a": {"path": "a.csv"}}},
+    "no path": {"datasets": {"a": {"budget": 1}}},
+    "an endless budget": {"datasets": {"a": {"path": "a.csv", "budget": float("inf")}}},
+    "an unknown engine": {"datasets": {"a": {"path": "a.csv", "budget": 1, "engine": "excel"}}},
+    "an unknown type": {"datasets": {"a": {"path": "a.csv", "budget": 1, "schema": {"x": "int"}}}},
+    "rows without a unit": {"datasets": {"a": {"path": "a.csv", "budget": 1, "rows_per_unit": 2}}},
+    "a unit without rows": {"datasets": {"a": {"path": "a.csv", "budget": 1, "unit": "id"}}},
+    "tables without a unit": {"datasets": {"a": {"tables": {"b": {"path": "b.csv"}}, "budget": 1}}},
+    "a path and tables": {"datasets": {"a": {"path": "x", "unit": "id", "tables": {}, "budget": 1}}},
+    "an unknown fact": {"datasets": {"a": {"path": "a.csv", "budget": 1, "columns": {"x": {"bound": 1}}}}},
+    "a number for a table": {"datasets": {"a": 1}},
+    "no name": {"datasets": {"": {"path": "a.csv", "budget": 1}}},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_configuration_is_refused_with_a_reason(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(ProgramError):
+        parse(WRONG[wrong], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"age": {"bounds": [1]}},
+        {"age": {"bounds": [2, 1]}},
+        {"age": {"bounds": ["0", "1"]}},
+        {"name": {"bounds": [0, 1]}},
+        {"gender": {"keys": ["a"]}},
+        {"nobody": {"keys": [1]}},
+    ],
+)
+def test_metadata_that_does_not_fit_is_found_at_the_start(tmp_path: Path, columns: dict[str, Any]) -> None:
+    with pytest.raises(ProgramError), serve(tmp_path, people(1, columns=columns)):
+        pass
+
+
+def test_a_missing_or_broken_configuration_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="no configuration"):
+        load(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("= 1")
+    with pytest.raises(ProgramError, match="not TOML"):
+        load(tmp_path / "bad.toml")
+
+
+def test_the_example_of_the_operating_page_is_a_configuration(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/operating/server.md").read_text(encoding="utf-8")
+    example = page.split("```toml\n")[1].split("```")[0]
+    found = parse(tomllib.loads(example), tmp_path)
+    assert set(found.data_sets) == {"people", "people-2027", "clinic"}
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Any:
+    with serve(tmp_path, people(10**9)) as found:
+        yield found
+
+
+def ask(live: Live, *arguments: str) -> int:
+    return main(["query", *arguments, "--url", live.url, "--token", live.token()])
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (["count", "--epsilon", "1000000"], "100 ± 0"),
+        (["count", "--where", "x.age > 30", "--where", "x.gender == 1", "--epsilon", "1000000"], "40 ± 0"),
+        (["sum", "x.gender", "--bounds", "0", "1", "--epsilon", "1000000"], "50 ± 0"),
+        (["count", "--by", "x.gender", "--keys", "0,1", "--epsilon", "1000000"], "0\t50 ± 0\n1\t50 ± 0"),
+        (["budget"], "1000000000"),
+        (["price", "--epsilon", "1/3"], "1/3"),
+    ],
+)
+def test_one_question_from_the_shell(
+    live: Live, capsys: pytest.CaptureFixture[str], asked: list[str], answer: str
+) -> None:
+    assert ask(live, "people", *asked) == 0
+    assert capsys.readouterr().out.strip() == answer
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (["people", "count", "--epsilon", "10000000000"], 3),
+        (["people", "count", "--where", "x.agee > 1"], 2),
+        (["people", "count", "--where", "__import__('os')"], 2),
+        (["people", "count", "--where", "x.age >"], 2),
+        (["people", "sum"], 2),
+        (["nobody", "count"], 2),
+    ],
+)
+def test_the_exit_code_says_whose_mistake_it_was(live: Live, asked: list[str], code: int) -> None:
+    assert ask(live, *asked) == code
+
+
+def test_a_wrong_token_and_no_server_have_exit_codes_of_their_own(live: Live) -> None:
+    assert main(["query", "people", "count", "--url", live.url, "--token", "fpq_x"]) == 4
+    assert main(["query", "people", "count", "--url", "http://127.0.0.1:9", "--token", "fpq_x"]) == 6
