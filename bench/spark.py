@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--memory", default="2g")
-    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--times", type=int, default=15)
     parser.add_argument("--only", default="", help="substring of the names to run")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="fpinq-bench-"))
@@ -159,7 +159,7 @@ def main() -> None:
             ours = lambda: engine.measure(plan, parts, queries)  # noqa: B023, E731
             theirs = lambda: beside.sql(hand).collect()  # noqa: B023, E731
             fastest(theirs, ours, times=1)
-            times = given.times if plan not in (PER_PERSON, SELF_JOIN) else max(given.times // 3, 1)
+            times = given.times if plan not in (PER_PERSON, SELF_JOIN) else max(given.times // 5, 1)
             by_hand, by_us = fastest(theirs, ours, times=times)
             jobs = jobs_of(session.sparkContext, ours)
             print(f"| {name} | {by_hand:.2f} | {by_us:.2f} | {by_us / by_hand:.2f} | {jobs} |", flush=True)
