@@ -392,13 +392,6 @@ def _schema_of(right: Plan, right_schema: Schema, left_schema: Schema, transform
     return left_schema if same else right_schema
 
 
-def operators_of(expression: Expression) -> set[str]:
-    """The operators in an expression."""
-    if not isinstance(expression, Apply):
-        return set()
-    return {expression.operator}.union(*(operators_of(a) for a in expression.arguments))
-
-
 @st.composite
 def expression_examples(draw: Draw) -> tuple[Schema, Rows, tuple[Expression, ...]]:
     """A table, and expressions over it."""
