@@ -229,9 +229,9 @@ def test_a_plan_that_would_explode_when_written_out_is_kept_instead(spark: Any) 
     name = fresh()
     spark.add_root(name, [{"x": i} for i in range(3)])
     plan: Plan = Term(Distinct(), (RootTable(name),))
-    for _ in range(12):
+    for _ in range(10):
         plan = Term(Concat(), (plan, plan))
-    assert spark.measure(plan, None, [Count()]) == [{0: 3 * 2**12}]
+    assert spark.measure(plan, None, [Count()]) == [{0: 3 * 2**10}]
 
 
 def test_equal_unions_side_by_side_count_no_row_twice(spark: Any) -> None:
