@@ -14,7 +14,7 @@ import pytest
 from engines import test_grid
 from engines.test_grid import same
 from fpinq.engines import reference
-from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type, Value
+from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type, Value, checked_value
 from fpinq.model.operators import OPERATORS, evaluate
 from fpinq.model.plans import Plan, RootTable, Term, apply
 from fpinq.model.transformations import Explode, Select
@@ -97,7 +97,8 @@ def check(spark: Any, notes: Notes, size: int, label: str) -> int:
             found = spark.rows(Term(Select(named), (RootTable(name),)))
             assert len(found.rows) == len(rows)
             for record in found.rows:
-                row = dict(zip(schema.names(), rows[record[0]], strict=True))
+                values = zip(rows[record[0]], schema.types(), strict=True)
+                row = dict(zip(schema.names(), (checked_value(v, t) for v, t in values), strict=True))
                 for expression, value in zip(chunk, record[1:], strict=True):
                     expected = evaluate(expression, row)
                     compared += 1
@@ -142,3 +143,8 @@ def test_pieces_of_a_string_are_the_reference_pieces(spark: Any) -> None:
         found = spark.rows(Term(Explode(value, "piece", 2), (RootTable("pieces"),)))
         expected = [(p,) for s in strings if s is not None for p in str(s).split(separator)[:2]]
         assert sorted(found.rows) == sorted(expected), separator
+
+
+@pytest.mark.parametrize("exponent", [-1000, -900, -10, 0, 10, 900, 901, 1000])
+def test_grid_points_are_the_reference_points(spark: Any, exponent: int) -> None:
+    test_grid.test_grid_points_are_the_reference_points(spark, exponent)

@@ -46,6 +46,8 @@ _MEANING = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    # On by default since Spark 4.1, and wrong together with reused exchanges (docs/decisions/0033).
+    "spark.sql.unionOutputPartitioning": "false",
 }
 
 # Of sessions that we start ourselves; the owner's conf comes after.
