@@ -10,7 +10,7 @@ is C ≤ B for all of them together. So each session steps with the budgets that
 the others leave it; an analyst's cap is a second such bound.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from fpinq.model.plans import Plan, RootTable, Term
 from fpinq.model.semantics import Configuration, Label, Measure, Table, Transition, step
 from fpinq.model.sources import Accounts, Root
 
+Step = Callable[[Configuration, Action], Transition]
 ZERO = Fraction(0)
 # The rules of the others do not depend on what is left.
 LOOK_AT_BUDGETS = (Query, AskBudget)
@@ -121,10 +122,10 @@ class Budgets:
             left[Root(name)] = limit
         return left
 
-    def decide(self, session: Session, action: Action) -> Decision:
+    def decide(self, session: Session, action: Action, step: Step = step) -> Decision:
         """The one step that a session's action takes now; raises ProgramError, and nothing happens."""
         session = self.seeing(session)
-        bounded = isinstance(action, LOOK_AT_BUDGETS)
+        bounded = type(action) in LOOK_AT_BUDGETS
         c = session.configuration
         transition = step(with_budgets(c, self.left_to(session)) if bounded else c, action)
         self.check_thawed(transition.label)
@@ -177,7 +178,9 @@ class Budgets:
 
 def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:
     """A configuration under other budgets."""
-    return replace(c, accounts=replace(c.accounts, budgets=budgets))
+    a = c.accounts
+    accounts = Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima, a.mentions)
+    return Configuration(c.environment, accounts)
 
 
 def check_same(known: Registered, root: Registered, *, but_shape: bool = False) -> None:

@@ -36,8 +36,9 @@ from fpinq.ledger.spending import units
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.wire import from_json
 from fpinq.model.actions import Action
-from fpinq.model.errors import ProgramError
-from fpinq.model.semantics import Configuration
+from fpinq.model.closed import check_closed
+from fpinq.model.errors import BadAction, ProgramError
+from fpinq.model.semantics import Configuration, step_closed
 from fpinq.model.sources import certify
 
 # Fewer entries are verified sooner than processes are started.
@@ -122,13 +123,13 @@ class Replay:
         try:
             session, analyst, rule = fields["session"], fields["analyst"], fields["rule"]
             action, charged = self._action(fields["action"]), fields["charged"]
-        except (KeyError, BadWire) as error:
+        except (KeyError, BadWire, BadAction) as error:
             raise LedgerCorrupt(seq, f"cannot be read: {error}") from None
         program = self.sessions.get(session) or opened(analyst)
         if program.analyst != analyst:
             raise LedgerCorrupt(seq, "another analyst's session")
         try:
-            decision = self.budgets.decide(program, action)
+            decision = self.budgets.decide(program, action, step_closed)
         except ProgramError as error:
             raise LedgerCorrupt(seq, f"the kernel refuses the action: {error}") from None
         if decision.transition.rule != rule:
@@ -146,7 +147,9 @@ class Replay:
         if found is None:
             if len(self._decoded) >= MAX_DECODED:
                 self._decoded.clear()
-            found = self._decoded[key] = from_json(data, Action)
+            found = from_json(data, Action)
+            check_closed(found, Action)
+            self._decoded[key] = found
         return found
 
     def _record(self, seq: int, answers: int | None) -> None:

@@ -7,8 +7,9 @@ type that its field declares, to the letter. Only then do the rules read it.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import repeat
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -66,28 +67,32 @@ def _tuple_of(arguments: tuple[Any, ...]) -> Check:
     def check(value: object) -> str:
         if type(value) is not tuple or (same is None and len(value) != len(arguments)):
             return _expected("a tuple", value)
-        members = ((same, each) for each in value) if same is not None else zip(arguments, value, strict=True)
-        return next((wrong for member, each in members if (wrong := _check_of(member)(each))), "")
+        members = repeat(same, len(value)) if same is not None else arguments
+        for member, each in zip(members, value, strict=True):
+            if wrong := _check_of(member)(each):
+                return wrong
+        return ""
 
     return check
 
 
 def _record_of(declared: type) -> Check:
     @cache
-    def checks() -> list[tuple[Field[Any], Check]]:
+    def checks() -> list[tuple[str, Check]]:
         hints = get_type_hints(declared)
-        wanted = [
-            f for f in fields(declared) if f.init and (declared.__name__, f.name) not in _CHECKED_ELSEWHERE
+        wanted = [f.name for f in fields(declared) if f.init]
+        return [
+            (name, _check_of(hints[name]))
+            for name in wanted
+            if (declared.__name__, name) not in _CHECKED_ELSEWHERE
         ]
-        return [(f, _check_of(hints[f.name])) for f in wanted]
 
     def check(value: object) -> str:
         if type(value) is not declared:
             return _expected(declared, value)
-        for each, of_field in checks():
-            wrong = of_field(getattr(value, each.name))
-            if wrong:
-                return f"{declared.__name__}.{each.name}: {wrong}"
+        for name, of_field in checks():
+            if wrong := of_field(getattr(value, name)):
+                return f"{declared.__name__}.{name}: {wrong}"
         return ""
 
     return check

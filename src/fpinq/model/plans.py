@@ -137,10 +137,13 @@ class Term:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        inside = [self.transformation.body] if isinstance(self.transformation, Flatten) else []
-        parts = [plan for plan in (*self.arguments, *inside) if isinstance(plan, Term)]
-        depth = 1 + max((part.depth for part in parts), default=0)
-        nodes = 1 + len(self.arguments) - len(parts) + sum(part.nodes for part in parts)
+        inside = (self.transformation.body,) if isinstance(self.transformation, Flatten) else ()
+        depth, nodes = 1, 1
+        for plan in self.arguments + inside:
+            if isinstance(plan, Term):
+                depth, nodes = max(depth, 1 + plan.depth), nodes + plan.nodes
+            else:
+                nodes += 1
         if depth > MAX_DEPTH or nodes > MAX_NODES:
             raise BadTransformation(
                 f"the plan is too large: at most {MAX_DEPTH} transformations on top of each other and "

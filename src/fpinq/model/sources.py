@@ -132,7 +132,7 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
     counters, direct = dict(accounts.counters), dict(accounts.direct)
     for source, s in sensitivity.items():
         counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
-        direct[source] = direct.get(source, ZERO) + s * epsilon
+        direct[source] = direct.get(source, ZERO) + epsilon * s
     maxima, raised = settle(accounts, counters, sensitivity)
     if any(counters[source].denominator.bit_length() > MAX_BITS for source in raised):
         raise BadEpsilon("too many different denominators: the exact sum has too many digits; use round ε")
@@ -181,7 +181,7 @@ def settle(
 
 def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
     """C_x + v(x)·ε."""
-    return counter + s * epsilon
+    return counter + epsilon * s
 
 
 def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
@@ -191,7 +191,7 @@ def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
 
 def forwarded(c: int, growth: Fraction) -> Fraction:
     """c_π(y)·(M′ − M_π): what a source gets when a partition's maximum grows."""
-    return c * growth
+    return growth * c
 
 
 def fits(before: Accounts, charged: Accounts) -> bool:
@@ -229,7 +229,7 @@ def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None
         counter = accounts.counters.get(source, ZERO)
         owed = accounts.direct.get(source, ZERO)
         for number in accounts.mentions.get(source, ()):
-            owed += accounts.partitions[number].sensitivity[source] * accounts.maxima.get(number, ZERO)
+            owed += accounts.maxima.get(number, ZERO) * accounts.partitions[number].sensitivity[source]
         if counter != owed:
             raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
         if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
