@@ -7,16 +7,19 @@ second wall.
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
 
-from fpinq.engines.duckdb.plans import Source, beyond_the_first
+from fpinq.engines.duckdb import truncation
+from fpinq.engines.duckdb.relations import Source
 from fpinq.engines.duckdb.sources import quote
 
 # How many bounds per table are kept ready: each takes eight bytes per row at the most.
 _MAX_CUTS = 8
+# How many samples are remembered.
+_MAX_SAMPLES = 1_000
 
 
 class Database:
@@ -43,6 +46,7 @@ class Database:
         self.connection.execute("SET lock_configuration = true")
         self._lock = threading.Lock()
         self._cuts: dict[tuple[str, int, int], str] = {}
+        self._rare: dict[tuple[str, ...], bool] = {}
 
     @contextlib.contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -90,9 +94,27 @@ class Database:
                     return None
                 name = f"e{len(self._cuts)}"
                 with self.cursor() as cursor:
-                    cursor.execute(f"CREATE TABLE {name} AS {beyond_the_first(source, unit, at_most)}")
+                    cursor.execute(
+                        f"CREATE TABLE {name} AS {truncation.beyond_the_first(source, unit, at_most)}"
+                    )
                 self._cuts[key] = name
             return self._cuts[key]
+
+    def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
+        """Whether few keys of a sample are undecided by the leading columns; looked at once."""
+        key = (sample, *parameters.values())
+        with self._lock:
+            known = self._rare.get(key)
+        if known is None:
+            with self.cursor() as cursor:
+                found = cursor.execute(sample, parameters).fetchall()
+            ((sampled, undecided),) = found
+            known = truncation.are_rare(sampled, undecided)
+            with self._lock:
+                if len(self._rare) >= _MAX_SAMPLES:
+                    self._rare.clear()
+                self._rare[key] = known
+        return known
 
 
 class _Stream:

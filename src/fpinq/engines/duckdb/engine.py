@@ -21,7 +21,8 @@ from fpinq.engines import reference
 from fpinq.engines.duckdb import sources, statistics
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.duckdb.expressions import SQL_TYPES
-from fpinq.engines.duckdb.plans import Lowering, PersonSource, Source, canonical
+from fpinq.engines.duckdb.plans import Lowering
+from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, Term
@@ -204,7 +205,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with _failing_quietly(), self._cursor(database) as cursor:
-            lowering = Lowering(self._roots, database.cut)
+            lowering = Lowering(self._roots, database)
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
@@ -223,7 +224,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with _failing_quietly(), database.cursor() as cursor:
-            lowering = Lowering(self._roots, database.cut)
+            lowering = Lowering(self._roots, database)
             table = canonical(lowering.plan(plan))
             sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
             cursor.execute(sql, lowering.parameters.given())
@@ -234,7 +235,7 @@ class DuckDB:
     ) -> tuple[str, str]:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
         database = self._database
-        lowering = Lowering(self._roots, database.cut)
+        lowering = Lowering(self._roots, database)
         measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
         with database.cursor() as cursor:
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)

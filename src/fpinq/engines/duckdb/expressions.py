@@ -14,6 +14,7 @@ Nothing that a program wrote appears in the text: columns have our names,
 numbers and dates are rendered from their values, strings are bound parameters.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -66,6 +67,11 @@ class Parameters:
     def given(self) -> dict[str, str]:
         """What to execute the text with."""
         return {placeholder[1:]: text for text, placeholder in self.values.items()}
+
+    def of(self, sql: str) -> dict[str, str]:
+        """What to execute a part of the text with."""
+        used = set(re.findall(r"\$(p\d+)", sql))
+        return {name: text for name, text in self.given().items() if name in used}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,41 @@ Where an order decides which rows stay, it is the canonical one, over all
 columns, so that the result depends on the bag alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from fpinq.engines.duckdb.expressions import (
     SQL_TYPES,
     Code,
     Parameters,
     Scope,
-    canonical_float,
     narrow,
     render,
 )
+from fpinq.engines.duckdb.relations import (
+    UNIT,
+    PersonSource,
+    Relation,
+    Source,
+    as_columns,
+    canonical,
+    columns_of,
+    rows_of_persons,
+    table_of,
+)
+from fpinq.engines.duckdb.truncation import (
+    LEADING,
+    first_per_key,
+    first_per_key_in_two,
+    limit,
+    order,
+    sample,
+    unique_per_key,
+)
 from fpinq.model.clamps import MAX_GRID, Clamp
-from fpinq.model.expressions import INT64_MAX, Column, Expression, Schema, Type
-from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, apply
+from fpinq.model.expressions import Expression, Schema, Type
+from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term, apply
 from fpinq.model.transformations import (
     Aggregate,
     Aggregates,
@@ -53,56 +73,23 @@ from fpinq.model.transformations import (
     joined_schema,
 )
 
-UNIT = "u"
 
+class Looks(Protocol):
+    """What the lowering may ask about the data: which way is the faster one. All ways find the same rows."""
 
-@dataclass(frozen=True)
-class Source:
-    """A stored relation: its name, its schema, the float columns that may hold NaN or −0.
+    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+        """The relation of the row numbers beyond the first rows of each person, if there is one."""
 
-    `row` is the SQL of a row's number, None if rows have none.
-    """
-
-    relation: str
-    schema: Schema
-    raw: frozenset[int] = frozenset()
-    row: str | None = None
-
-
-@dataclass(frozen=True)
-class PersonSource:
-    """The stored relations about the same persons."""
-
-    shape: Persons
-    tables: Mapping[str, Source]
-
-
-# The relation of the row numbers beyond the first rows of each person, if there is one:
-# of a stored table, its unit column and how many rows are the first.
-Cut = Callable[[Source, int, int], str | None]
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A plan as something to select FROM, with what is known about its columns."""
-
-    source: str
-    schema: Schema
-    columns: tuple[Code, ...]
-    per_person: bool = False
-
-    @property
-    def listed(self) -> str:
-        """All columns."""
-        return ", ".join([column.sql for column in self.columns] + [UNIT] * self.per_person)
+    def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
+        """Whether few keys of a sample (`truncation.sample`) are undecided by the leading columns."""
 
 
 class Lowering:
     """The SQL of one plan: what it binds, and the subplans it uses more than once."""
 
-    def __init__(self, roots: Mapping[str, Source | PersonSource], cut: Cut) -> None:
+    def __init__(self, roots: Mapping[str, Source | PersonSource], looks: Looks) -> None:
         self.roots = roots
-        self.cut = cut
+        self.looks = looks
         self.parameters = Parameters()
         self.shared: list[tuple[str, str]] = []
         self._uses: dict[tuple[int, str], int] = {}
@@ -143,7 +130,7 @@ class Lowering:
                 name = f"s{len(self.shared)}"
                 self.shared.append((name, f"SELECT {relation.listed} FROM {relation.source}"))
                 relation = replace(relation, source=name)
-            self._done[key] = relation
+            self._done[key] = replace(relation, streams=_streams(plan))
         return self._done[key]
 
     def _lower(self, plan: Plan, persons: str) -> Relation:
@@ -151,7 +138,7 @@ class Lowering:
             case RootTable(root=root):
                 source = self.roots[root]
                 assert isinstance(source, Source)
-                return _stored(source)
+                return table_of(source)
             case PersonTable(table=table, at_most=at_most):
                 return self._person_table(persons, table, at_most)
             case Term(transformation=Flatten(body=body)):
@@ -196,7 +183,7 @@ class Lowering:
             case Explode(value=value, at_most=at_most):
                 scope = self.scope(table)
                 code = scope.lower(value)
-                pieces = f"unnest({code.sql}[1:{_limit(at_most)}])"
+                pieces = f"unnest({code.sql}[1:{limit(at_most)}])"
                 return _project(scope, table, schema, [Code(pieces, Type.STRING, code.level)])
             case Distinct():
                 return replace(table, source=f"(SELECT DISTINCT {table.listed} FROM {table.source})")
@@ -241,7 +228,7 @@ class Lowering:
     # ── rows ─────────────────────────────────────────────────────────────────────────
 
     def _literal(self, table: LiteralTable, schema: Schema) -> Relation:
-        columns = _columns(schema)
+        columns = columns_of(schema)
         types = schema.types()
         rows = table.rows or (tuple(None for _ in types),)
         values = ", ".join(
@@ -286,27 +273,39 @@ class Lowering:
 
     def _first(self, table: Relation, keys: Sequence[Expression], at_most: int) -> Relation:
         if not keys and not table.per_person:
-            ordered = f"SELECT {table.listed} FROM {table.source} ORDER BY {_order(table)}"
-            return replace(table, source=f"({ordered} LIMIT {_limit(at_most)})")
+            ordered = f"SELECT {table.listed} FROM {table.source} ORDER BY {', '.join(order(table))}"
+            return replace(table, source=f"({ordered} LIMIT {limit(at_most)})")
         source, names = self._keyed(table, keys)
-        kept = _first_per_key(table, source, names, at_most, keys)
+        kept = self._first_per_key(table, source, names, at_most, keys)
         return replace(table, source=f"(SELECT {table.listed} FROM {kept})")
+
+    def _first_per_key(
+        self, table: Relation, source: str, names: Sequence[str], at_most: int, keys: Sequence[Expression]
+    ) -> str:
+        groups, by = _all(table, names), order(table, keys)
+        if table.streams and len(by) > LEADING:
+            sampled = sample(source, groups, by, at_most)
+            if self.looks.are_rare(sampled, self.parameters.of(sampled)):
+                return first_per_key_in_two(source, groups, by, at_most)
+        return first_per_key(source, groups, by, at_most)
 
     def _unique(self, table: Relation, keys: Sequence[Expression]) -> Relation:
         source, names = self._keyed(table, keys)
-        return replace(table, source=f"(SELECT {table.listed} FROM {_unique_per_key(table, source, names)})")
+        return replace(
+            table, source=f"(SELECT {table.listed} FROM {unique_per_key(table, source, _all(table, names))})"
+        )
 
     def _person_table(self, root: str, name: str, at_most: int) -> Relation:
         persons = self.roots[root]
         assert isinstance(persons, PersonSource)
         stored = persons.tables[name]
         unit = stored.schema.names().index(persons.shape.unit)
-        cut = self.cut(stored, unit, at_most)
+        cut = self.looks.cut(stored, unit, at_most)
         if cut is not None:
-            rows = _rows_of_persons(stored, unit, numbered=True)
+            rows = rows_of_persons(stored, unit, numbered=True)
             kept = f"SELECT {rows.listed} FROM {rows.source} ANTI JOIN {cut} USING (i)"
             return replace(rows, source=f"({kept})")
-        return self._first(_rows_of_persons(stored, unit), (), at_most)
+        return self._first(rows_of_persons(stored, unit), (), at_most)
 
     def _for_everybody(self, table: Relation, root: str) -> Relation:
         """A table that is the same for everybody as one copy per person."""
@@ -316,7 +315,7 @@ class Lowering:
         assert isinstance(persons, PersonSource)
         ids = []
         for stored in persons.tables.values():
-            rows = _rows_of_persons(stored, stored.schema.names().index(persons.shape.unit))
+            rows = rows_of_persons(stored, stored.schema.names().index(persons.shape.unit))
             ids.append(f"SELECT {UNIT} FROM {rows.source}")
         everybody = f"(SELECT DISTINCT {UNIT} FROM ({' UNION ALL '.join(ids)}))"
         source = f"(SELECT {table.listed}, {UNIT} FROM {table.source} CROSS JOIN {everybody})"
@@ -333,7 +332,7 @@ class Lowering:
         names = [f"c{i}" for i in range(len(keys))]
         outputs = [*zip(names, codes, strict=True), *inputs, *_unit(table.per_person)]
         inner = scope.select(table.source, outputs or [("one", Code("1", Type.INT64))])
-        return _grouped(table, schema, f"({inner})", names, _known(codes), [*sums])
+        return _grouped(table, schema, f"({inner})", names, as_columns(codes), [*sums])
 
     def _group_join(self, join: GroupJoin, left: Relation, right: Relation, schema: Schema) -> Relation:
         """One grouping of both sides' rows: a row leaves the other side's inputs null."""
@@ -356,7 +355,7 @@ class Lowering:
             outputs = [*zip(names, codes, strict=True), *both, *_unit(table.per_person)]
             present = " AND ".join(f"{name} IS NOT NULL" for name in names)
             selects.append(f"SELECT * FROM ({scope.select(table.source, outputs)}) WHERE {present}")
-        known = [a.or_(b) for a, b in zip(_known(sides[0][2]), _known(sides[1][2]), strict=True)]
+        known = [a.or_(b) for a, b in zip(as_columns(sides[0][2]), as_columns(sides[1][2]), strict=True)]
         sums = [*sides[0][4], *sides[1][4]]
         return _grouped(left, schema, f"({' UNION ALL '.join(selects)})", names, known, sums)
 
@@ -384,9 +383,9 @@ class Lowering:
         source, names = self._keyed(table, keys, null=False)
         match truncation:
             case First(at_most=at_most):
-                return _first_per_key(table, source, names, at_most, keys)
+                return self._first_per_key(table, source, names, at_most, keys)
             case _ if not isinstance(truncation, All):
-                return _unique_per_key(table, source, names)
+                return unique_per_key(table, source, _all(table, names))
         return source
 
     def _semi_join(self, join: SemiJoin, left: Relation, right: Relation) -> Relation:
@@ -403,50 +402,9 @@ class Lowering:
 # ── columns ──────────────────────────────────────────────────────────────────────────
 
 
-def _columns(schema: Schema) -> tuple[Code, ...]:
-    return tuple(Code(f"c{i}", type_, atom=True) for i, type_ in enumerate(schema.types()))
-
-
-def _known(codes: Iterable[Code]) -> tuple[Code, ...]:
-    """The columns c0, c1, … that hold these values: what is known about them stays known."""
-    return tuple(replace(code, sql=f"c{i}", level=0, atom=True, raw=False) for i, code in enumerate(codes))
-
-
-def _stored(source: Source) -> Relation:
-    columns = tuple(replace(c, raw=i in source.raw) for i, c in enumerate(_columns(source.schema)))
-    return Relation(source.relation, source.schema, columns)
-
-
-def _rows_of_persons(source: Source, unit: int, *, numbered: bool = False) -> Relation:
-    """A stored table with the person as u, and the row's number as i if asked for."""
-    table = _stored(source)
-    columns = canonical(table).columns
-    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
-    listed.append(f"{_canonical_sql(table.columns[unit])} AS {UNIT}")
-    listed += [f"{source.row} AS i"] if numbered else []
-    everybody = f"(SELECT {', '.join(listed)} FROM {table.source})"
-    return Relation(f"(SELECT * FROM {everybody} WHERE {UNIT} IS NOT NULL)", source.schema, columns, True)
-
-
-def beyond_the_first(source: Source, unit: int, at_most: int) -> str:
-    """The numbers i of the rows that are not among their person's first."""
-    rows = _rows_of_persons(source, unit, numbered=True)
-    window = f"PARTITION BY {UNIT} ORDER BY {_order(rows)}"
-    return f"SELECT i FROM {rows.source} QUALIFY row_number() OVER ({window}) > {_limit(at_most)}"
-
-
-def _canonical_sql(column: Code) -> str:
-    return canonical_float(column.sql) if column.raw else column.sql
-
-
-def canonical(table: Relation) -> Relation:
-    """The table without raw floats."""
-    if not any(column.raw for column in table.columns):
-        return table
-    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
-    listed += [UNIT] * table.per_person
-    columns = tuple(replace(c, raw=False, weight=3 * c.weight) if c.raw else c for c in table.columns)
-    return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source})", columns=columns)
+def _all(table: Relation, names: Sequence[str]) -> list[str]:
+    """The keys that rows are told by: the names, and the person."""
+    return [*names, *[UNIT] * table.per_person]
 
 
 def _unit(per_person: bool) -> list[tuple[str, Code]]:
@@ -459,7 +417,7 @@ def _outputs(columns: Iterable[Code], per_person: bool) -> list[tuple[str, Code]
 
 def _project(scope: Scope, table: Relation, schema: Schema, codes: Sequence[Code]) -> Relation:
     """One column for each code."""
-    columns = _known(codes)
+    columns = as_columns(codes)
     named = [(column.sql, code) for column, code in zip(columns, codes, strict=True)]
     source = f"({scope.select(table.source, [*named, *_unit(table.per_person)])})"
     return Relation(source, schema, columns, table.per_person)
@@ -475,38 +433,6 @@ def _combined(left: Relation, how: str, right: Relation, *, numbered: bool = Fal
     if numbered:
         source = f"(SELECT {left.listed} FROM {source})"
     return replace(left, source=source, columns=columns)
-
-
-def _limit(at_most: int) -> int:
-    return min(at_most, INT64_MAX)
-
-
-def _order(table: Relation, fixed: Iterable[Expression] = ()) -> str:
-    """The canonical order, without the columns that do not vary."""
-    constant = {key.name for key in fixed if isinstance(key, Column)}
-    varying = [
-        f"{column.sql} NULLS FIRST"
-        for name, column in zip(table.schema.names(), table.columns, strict=True)
-        if name not in constant
-    ]
-    return ", ".join(varying)
-
-
-def _first_per_key(
-    table: Relation, source: str, names: Sequence[str], at_most: int, keys: Sequence[Expression]
-) -> str:
-    partition = ", ".join([*names, *[UNIT] * table.per_person])
-    order = _order(table, keys)
-    window = f"PARTITION BY {partition}" + (f" ORDER BY {order}" if order else "")
-    return f"(SELECT * FROM {source} QUALIFY row_number() OVER ({window}) <= {_limit(at_most)})"
-
-
-def _unique_per_key(table: Relation, source: str, names: Sequence[str]) -> str:
-    """Groups of one: their first values are the values of the record."""
-    groups = [*names, *[UNIT] * table.per_person]
-    firsts = [f"first({column.sql}) AS {column.sql}" for column in table.columns]
-    by = f"GROUP BY {', '.join(groups)} " if groups else ""
-    return f"(SELECT {', '.join([*groups, *firsts])} FROM {source} {by}HAVING count(*) = 1)"
 
 
 # ── aggregates ───────────────────────────────────────────────────────────────────────
@@ -583,7 +509,7 @@ def _grouped(
     listed = ", ".join([*groups, *computed]) or "1"
     inner = f"(SELECT {listed} FROM {source} {end})"
     codes = [*known, *(aggregate.result for aggregate in sums)]
-    columns = _known(codes)
+    columns = as_columns(codes)
     outer = [f"{code.sql} AS {column.sql}" for code, column in zip(codes, columns, strict=True)]
     outer += [UNIT] * table.per_person
     return Relation(f"(SELECT {', '.join(outer)} FROM {inner})", schema, columns, table.per_person)

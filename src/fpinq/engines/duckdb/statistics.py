@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fpinq.engines.duckdb.expressions import SQL_TYPES, Code, Scope
-from fpinq.engines.duckdb.plans import Lowering, Relation
+from fpinq.engines.duckdb.plans import Lowering
+from fpinq.engines.duckdb.relations import Relation
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import INT64_MIN, Type, Value
 from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Statistic, Sum

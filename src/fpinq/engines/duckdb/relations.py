@@ -1,0 +1,87 @@
+"""Relations: what a plan is lowered to, and the stored tables at its leaves."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from fpinq.engines.duckdb.expressions import Code, canonical_float
+from fpinq.model.expressions import Schema
+from fpinq.model.plans import Persons
+
+UNIT = "u"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stored relation: its name, its schema, the float columns that may hold NaN or −0.
+
+    `row` is the SQL of a row's number, None if rows have none.
+    """
+
+    relation: str
+    schema: Schema
+    raw: frozenset[int] = frozenset()
+    row: str | None = None
+
+
+@dataclass(frozen=True)
+class PersonSource:
+    """The stored relations about the same persons."""
+
+    shape: Persons
+    tables: Mapping[str, Source]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A plan as something to select FROM, with what is known about its columns."""
+
+    source: str
+    schema: Schema
+    columns: tuple[Code, ...]
+    per_person: bool = False
+    # A stored table, row by row: cheap to read twice.
+    streams: bool = False
+
+    @property
+    def listed(self) -> str:
+        """All columns."""
+        return ", ".join([column.sql for column in self.columns] + [UNIT] * self.per_person)
+
+
+def columns_of(schema: Schema) -> tuple[Code, ...]:
+    return tuple(Code(f"c{i}", type_, atom=True) for i, type_ in enumerate(schema.types()))
+
+
+def as_columns(codes: Iterable[Code]) -> tuple[Code, ...]:
+    """The columns c0, c1, … that hold these values: what is known about them stays known."""
+    return tuple(replace(code, sql=f"c{i}", level=0, atom=True, raw=False) for i, code in enumerate(codes))
+
+
+def table_of(source: Source) -> Relation:
+    columns = tuple(replace(c, raw=i in source.raw) for i, c in enumerate(columns_of(source.schema)))
+    return Relation(source.relation, source.schema, columns)
+
+
+def rows_of_persons(source: Source, unit: int, *, numbered: bool = False) -> Relation:
+    """A stored table with the person as u, and the row's number as i if asked for."""
+    table = table_of(source)
+    columns = canonical(table).columns
+    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
+    listed.append(f"{_canonical_sql(table.columns[unit])} AS {UNIT}")
+    listed += [f"{source.row} AS i"] if numbered else []
+    everybody = f"(SELECT {', '.join(listed)} FROM {table.source})"
+    return Relation(f"(SELECT * FROM {everybody} WHERE {UNIT} IS NOT NULL)", source.schema, columns, True)
+
+
+def _canonical_sql(column: Code) -> str:
+    return canonical_float(column.sql) if column.raw else column.sql
+
+
+def canonical(table: Relation) -> Relation:
+    """The table without raw floats."""
+    if not any(column.raw for column in table.columns):
+        return table
+    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
+    listed += [UNIT] * table.per_person
+    columns = tuple(replace(c, raw=False, weight=3 * c.weight) if c.raw else c for c in table.columns)
+    return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source})", columns=columns)
