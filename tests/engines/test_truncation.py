@@ -45,7 +45,7 @@ _names = count()
 @pytest.fixture
 def in_two(monkeypatch: pytest.MonkeyPatch) -> DuckDB:
     """An engine that believes of every table that its leading columns decide."""
-    monkeypatch.setattr(Database, "are_rare", lambda self, sample, parameters: True)
+    monkeypatch.setattr(Database, "are_rare", lambda self, cursor, sample, parameters: True)
     return DuckDB()
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from urllib.request import urlopen
@@ -25,13 +25,13 @@ FPINQ = [sys.executable, "-m", "fpinq"]
 
 
 @contextmanager
-def running(folder: Path, number: int) -> Iterator[list[str]]:
+def running(folder: Path, number: int, *options: str) -> Iterator[list[str]]:
     """That many `fpinq serve` processes on one configuration; their addresses."""
     servers, urls = [], []
     for _ in range(number):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        command = [*FPINQ, "serve", "--config", str(folder / "fpinq.toml"), "--port", str(port)]
+        command = [*FPINQ, "serve", "--config", str(folder / "fpinq.toml"), "--port", str(port), *options]
         servers.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
         urls.append(f"http://127.0.0.1:{port}")
     try:
@@ -106,6 +106,46 @@ def test_racing_clients_of_two_processes_overspend_exactly_nothing(folder: Path,
         assert ledger.roots()["people"].spent == spent
     finally:
         ledger.close()
+
+
+def test_workers_of_one_server_act_as_one_and_go_when_it_goes(folder: Path) -> None:
+    token = command(folder, "token", "create", "alice")
+    with running(folder, 1, "--workers", "2") as (url,):
+        workers = _children_of(os.getpid(), "serve")
+
+        def ask(number: int) -> Fraction:
+            table = fp.connect(url, token)["people"]
+            part = table.where(lambda x: x.age > number)
+            try:
+                return part.noisy_count("1/10").charged  # type: ignore[no-any-return]
+            except fp.BudgetExceeded:
+                return Fraction(0)
+
+        with ThreadPoolExecutor(16) as pool:
+            spent = sum(pool.map(ask, range(40)), Fraction(0))
+        assert spent == 1
+        assert fp.connect(url, token)["people"].remaining == 0
+    assert len(workers) >= 2
+    for _ in range(100):
+        left = [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+        if not left:
+            break
+        time.sleep(0.1)
+    assert not left
+
+
+def _children_of(parent: int, word: str) -> list[int]:
+    """The processes below one of its children whose command line has a word."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                above = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                line = Path(f"/proc/{above}/cmdline").read_bytes()
+                stat = Path(f"/proc/{above}/stat").read_text()
+                if word.encode() in line and int(stat.rpartition(")")[2].split()[1]) == parent:
+                    found.append(int(entry.name))
+    return found
 
 
 def test_a_session_goes_on_in_another_process_and_a_retry_is_told_the_same(folder: Path) -> None:

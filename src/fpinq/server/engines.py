@@ -49,10 +49,9 @@ class Engines:
         """What is asked before the charge: DataChanged if a file was replaced, TooLarge if the plan is,
         BadTransformation if its roots are in two engines. None of it depends on records.
         """
-        depth, nodes = size_of(plan)
-        if depth > self._limits.plan_depth:
+        if isinstance(plan, Term) and plan.depth > self._limits.plan_depth:
             raise TooLarge(f"a table is made in at most {self._limits.plan_depth} steps")
-        if nodes > self._limits.plan_nodes:
+        if isinstance(plan, Term) and plan.nodes > self._limits.plan_nodes:
             most = self._limits.plan_nodes
             raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
         check = getattr(self._engine(plan), "check_unchanged", None)
@@ -117,33 +116,6 @@ class Interruptible(DuckDB):
                 yield cursor
             finally:
                 del self._running[get_ident()]
-
-
-def nodes_of(plan: Plan) -> Iterator[Plan]:
-    """Every node of a plan once, however often it is used; arguments before what is made of them."""
-    done: set[int] = set()
-    waiting: list[tuple[Plan, bool]] = [(plan, False)]
-    while waiting:
-        node, ready = waiting.pop()
-        if id(node) in done:
-            continue
-        if ready or not isinstance(node, Term):
-            done.add(id(node))
-            yield node
-        else:
-            waiting.append((node, True))
-            waiting += [(argument, False) for argument in node.arguments]
-
-
-def size_of(plan: Plan) -> tuple[int, int]:
-    """The depth of a plan and its nodes as a tree: what it costs an engine that shares nothing."""
-    depths: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for node in nodes_of(plan):
-        arguments = node.arguments if isinstance(node, Term) else ()
-        depths[id(node)] = 1 + max((depths[id(argument)] for argument in arguments), default=0)
-        sizes[id(node)] = 1 + sum(sizes[id(argument)] for argument in arguments)
-    return depths[id(plan)], sizes[id(plan)]
 
 
 def _make(kind: str) -> Any:

@@ -1,7 +1,7 @@
 """The house: everything a server holds, and who may come in."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from fpinq.ledger import RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.model.actions import TableVariable
 from fpinq.model.errors import KernelViolation, ProgramError
 from fpinq.model.expressions import Schema, Type, checked_value
 from fpinq.model.plans import Persons, Shape
@@ -123,8 +124,8 @@ class House:
         """Entries of the ledger after one, oldest first, each with its hash."""
         return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
 
-    def _tables_of(self, session: str, analyst: str) -> int:
-        return len(self.ledger.configuration(session, analyst).environment)
+    def _tables_of(self, session: str, analyst: str) -> Collection[TableVariable]:
+        return self.ledger.configuration(session, analyst).environment.keys()
 
     def _facts(self, name: str, state: RootState) -> dict[str, Any]:
         data_set, shape = self.data_sets[name], self._shapes[name]

@@ -8,12 +8,12 @@ never was.
 
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from threading import Lock
 
 from fpinq.ledger.errors import OthersSession
-from fpinq.model.actions import Action, Assign, Partition
+from fpinq.model.actions import Action, Assign, Partition, TableVariable
 from fpinq.runtime.refusals import TooLarge
 
 _DIGITS = 32
@@ -46,7 +46,7 @@ class Sessions:
 class Room:
     """How many tables a session may hold. How many it does is looked up only when it may be too many."""
 
-    def __init__(self, most: int, tables_of: Callable[[str, str], int]) -> None:
+    def __init__(self, most: int, tables_of: Callable[[str, str], Collection[TableVariable]]) -> None:
         self._most = most
         self._tables_of = tables_of
         self._bound: dict[str, int] = {}  # a session ↦ at least as many as it holds, as far as we know
@@ -55,16 +55,17 @@ class Room:
     def check(self, session: str, action: Action, analyst: str) -> None:
         """TooLarge if an action would bind one table too many."""
         match action:
-            case Assign():
-                tables = 1
+            case Assign(target=target):
+                targets: tuple[TableVariable, ...] = (target,)
             case Partition(targets=targets):
-                tables = len(targets)
+                pass
             case _:
                 return
         with self._lock:
-            bound = self._bound.pop(session, 0) + tables
+            bound = self._bound.pop(session, 0) + len(targets)
             if bound > self._most:
-                bound = self._tables_of(session, analyst) + tables
+                held = self._tables_of(session, analyst)
+                bound = len(held) + sum(target not in held for target in targets)
             self._bound[session] = min(bound, self._most)
             if len(self._bound) > _COUNTED:
                 self._bound.pop(next(iter(self._bound)))

@@ -8,6 +8,7 @@ second wall.
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -81,7 +82,7 @@ class Database:
         with other.cursor() as cursor:
             self.store(relation, _Stream(cursor.sql(f"SELECT * FROM {relation}")), "SELECT * FROM incoming")
 
-    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+    def cut(self, cursor: duckdb.DuckDBPyConnection, source: Source, unit: int, at_most: int) -> str | None:
         """The relation of the rows that are not among a person's first at_most, computed once.
 
         A window over the whole table for every measurement would cost fifty
@@ -93,21 +94,17 @@ class Database:
                 if source.row is None or sum(source.relation == name for name, *_ in self._cuts) >= _MAX_CUTS:
                     return None
                 name = f"e{len(self._cuts)}"
-                with self.cursor() as cursor:
-                    cursor.execute(
-                        f"CREATE TABLE {name} AS {truncation.beyond_the_first(source, unit, at_most)}"
-                    )
+                cursor.execute(f"CREATE TABLE {name} AS {truncation.beyond_the_first(source, unit, at_most)}")
                 self._cuts[key] = name
             return self._cuts[key]
 
-    def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
+    def are_rare(self, cursor: duckdb.DuckDBPyConnection, sample: str, parameters: Mapping[str, str]) -> bool:
         """Whether few keys of a sample are undecided by the leading columns; looked at once."""
         key = (sample, *parameters.values())
         with self._lock:
             known = self._rare.get(key)
         if known is None:
-            with self.cursor() as cursor:
-                found = cursor.execute(sample, parameters).fetchall()
+            found = cursor.execute(sample, parameters).fetchall()
             ((sampled, undecided),) = found
             known = truncation.are_rare(sampled, undecided)
             with self._lock:
@@ -115,6 +112,22 @@ class Database:
                     self._rare.clear()
                 self._rare[key] = known
         return known
+
+
+@dataclass(frozen=True)
+class Looking:
+    """What a lowering may ask of the data, on the connection of its measurement: stopped where that is."""
+
+    database: Database
+    cursor: duckdb.DuckDBPyConnection
+
+    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+        """The relation of the row numbers beyond the first rows of each person, if there is one."""
+        return self.database.cut(self.cursor, source, unit, at_most)
+
+    def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
+        """Whether few keys of a sample are undecided by the leading columns."""
+        return self.database.are_rare(self.cursor, sample, parameters)
 
 
 class _Stream:

@@ -19,7 +19,7 @@ import duckdb
 
 from fpinq.engines import reference
 from fpinq.engines.duckdb import sources, statistics
-from fpinq.engines.duckdb.database import Database
+from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
@@ -205,7 +205,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with _failing_quietly(), self._cursor(database) as cursor:
-            lowering = Lowering(self._roots, database)
+            lowering = Lowering(self._roots, Looking(database, cursor))
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
@@ -224,7 +224,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with _failing_quietly(), database.cursor() as cursor:
-            lowering = Lowering(self._roots, database)
+            lowering = Lowering(self._roots, Looking(database, cursor))
             table = canonical(lowering.plan(plan))
             sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
             cursor.execute(sql, lowering.parameters.given())
@@ -235,9 +235,9 @@ class DuckDB:
     ) -> tuple[str, str]:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
         database = self._database
-        lowering = Lowering(self._roots, database)
-        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
         with database.cursor() as cursor:
+            lowering = Lowering(self._roots, Looking(database, cursor))
+            measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
 
