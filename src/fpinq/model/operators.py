@@ -72,23 +72,31 @@ def type_of(expression: Expression, schema: Schema) -> Type:
     if operator is None:
         name = expression.operator
         raise BadExpression(f"unknown operator {name!r}{suggest(name, OPERATORS)}")
-    given = tuple(type_of(argument, schema) for argument in expression.arguments)
-    for position, argument in enumerate(expression.arguments):
-        if (position in operator.literal or (operator.variadic and position)) and not (
-            isinstance(argument, Literal) and argument.value is not None
-        ):
-            raise BadExpression(f"argument {position + 1} of {expression.operator} must be a constant")
+    given = tuple([type_of(argument, schema) for argument in expression.arguments])
+    if operator.literal or operator.variadic:
+        _check_literals(expression, operator)
     asked = given[:2] if operator.variadic else given
     for takes, gives in operator.signatures:
-        if takes == asked and len(set(given[1:])) <= (1 if operator.variadic else len(given)):
-            _check_constants(expression)
+        if takes == asked and (not operator.variadic or len(set(given[1:])) <= 1):
+            if operator.literal:
+                _check_constants(expression)
             return gives
     wanted = " or ".join(sorted({", ".join(t.value for t in takes) for takes, _ in operator.signatures}))
     have = ", ".join(t.value for t in given)
     raise BadExpression(f"{expression.operator} takes ({wanted}), not ({have})")
 
 
+def _check_literals(expression: Apply, operator: Operator) -> None:
+    """BadExpression unless the arguments that must be constants are."""
+    for position, argument in enumerate(expression.arguments):
+        if (position in operator.literal or (operator.variadic and position)) and not (
+            isinstance(argument, Literal) and argument.value is not None
+        ):
+            raise BadExpression(f"argument {position + 1} of {expression.operator} must be a constant")
+
+
 def _check_constants(expression: Apply) -> None:
+    """BadExpression unless the constants make sense together; their types do."""
     constants: list[Any] = [a.value for a in expression.arguments if isinstance(a, Literal)]
     match expression.operator, constants:
         case "clip", [*_, lower, upper] if lower > upper:

@@ -103,7 +103,7 @@ def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> S
         for source, s in v.items():
             if c * s:
                 combined[source] = combined.get(source, 0) + c * s
-    if any(s > MAX_SENSITIVITY for s in combined.values()):
+    if combined and max(combined.values()) > MAX_SENSITIVITY:
         raise BadTransformation(f"one record could change more than {MAX_SENSITIVITY} records of this table")
     return combined
 
@@ -134,7 +134,7 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
         counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
         direct[source] = direct.get(source, ZERO) + epsilon * s
     maxima, raised = settle(accounts, counters, sensitivity)
-    if any(counters[source].denominator.bit_length() > MAX_BITS for source in raised):
+    if max([counters[source].denominator for source in raised], default=1).bit_length() > MAX_BITS:
         raise BadEpsilon("too many different denominators: the exact sum has too many digits; use round ε")
     charged = Accounts(accounts.budgets, counters, direct, accounts.partitions, maxima, accounts.mentions)
     certify(charged, raised)
