@@ -7,6 +7,7 @@ is on disk. Only then may it be measured, and only what `answer` returns may be
 released.
 """
 
+import hmac
 import os
 import secrets
 from collections import OrderedDict
@@ -108,7 +109,9 @@ class Ledger:
         with self._writing(durable=True, opening=True) as pages:
             self._head = pages.head()
             if self._head == START:
+                pages.keep_secret(secrets.token_hex(32))
                 self._append(pages, Began(secrets.token_hex(16)))
+            self._key = bytes.fromhex(pages.secret())
             self._load(pages)
 
     # ── programs ─────────────────────────────────────────────────────────────────────
@@ -192,7 +195,7 @@ class Ledger:
         not what was promised.
         """
         _check_name(name, "a data set")
-        root = Registered.of(name, shape, budget, **facts)
+        root = self._registered(name, shape, budget, **facts)
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := self._budgets.known(root)) is not None:
@@ -206,9 +209,16 @@ class Ledger:
     def check(self, name: str, budget: object, **facts: Any) -> None:
         """Raise what register would, as far as that can be told without the data's columns."""
         _check_name(name, "a data set")
-        root = Registered.of(name, Schema(()), budget, **facts)
+        root = self._registered(name, Schema(()), budget, **facts)
         with self._reading():
             self._budgets.known(root, but_shape=True)
+
+    def _registered(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
+        """A root, with its contents sealed: whoever reads the entries cannot try what the data is."""
+        sealed = [
+            hmac.new(self._key, found.encode(), "sha256").hexdigest() for found in facts.get("contents", ())
+        ]
+        return Registered.of(name, shape, budget, **{**facts, "contents": sealed})
 
     def freeze(self, name: str) -> None:
         """From now on no query of this data set is answered."""

@@ -6,6 +6,7 @@ here, in SQL that both understand.
     entries    the chain; nothing is ever changed or deleted
     head       one row: the last entry. Whoever has locked it is the only writer
     accounts   what is spent of each budget, in units; CHECK (spent <= total)
+    secret     one row: the key that seals what entries say about the data
 
 A charge is one conditional update: it finds the row only if what was spent is
 what the kernel's step saw, and what it will be is within the total.
@@ -33,6 +34,8 @@ SCHEMA = (
         PRIMARY KEY (root, analyst),
         CHECK (spent <= total AND length(spent) = {WIDTH} AND length(total) = {WIDTH}))""",
     f"INSERT INTO head VALUES (1, -1, '{NOTHING}')",
+    """CREATE TABLE secret (
+        only_row {integer} PRIMARY KEY CHECK (only_row = 1), key {text} NOT NULL)""",
 )
 
 # How many entries are read at a time.
@@ -131,7 +134,18 @@ class Pages:
         rows = self._sql.rows("SELECT root, analyst, spent, total FROM accounts")
         return {(root, analyst): (int(spent), int(total)) for root, analyst, spent, total in rows}
 
+    def secret(self) -> str:
+        """The key that seals contents."""
+        found = self._sql.rows("SELECT key FROM secret")
+        if len(found) != 1:
+            raise LedgerCorrupt(0, "its secret is not there")
+        return str(found[0][0])
+
     # ── writing ──────────────────────────────────────────────────────────────────────
+
+    def keep_secret(self, key: str) -> None:
+        """The key, once."""
+        self._sql.run("INSERT INTO secret VALUES (1, ?)", key)
 
     def append(self, line: Line, head: Head) -> None:
         """Write the entry after head."""
