@@ -6,7 +6,7 @@ what any other failure of an engine tells: a reference.
 
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread, Timer, get_ident
@@ -17,6 +17,7 @@ import duckdb
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.interface import Engine
+from fpinq.engines.spark import Spark
 from fpinq.ledger.programs import roots_of
 from fpinq.model.errors import BadTransformation, EngineError, FpinqError
 from fpinq.model.plans import Plan, Term
@@ -32,8 +33,9 @@ _owner = logging.getLogger("fpinq.owner")
 class Engines:
     """Routes a plan to the engine of its roots. A plan over two engines is refused before the charge."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, spark: Mapping[str, Any] | None = None) -> None:
         self._limits = limits
+        self._spark = spark or {}
         self._engines: dict[str, Any] = {}
         self._engine_of: dict[str, str] = {}
         self._public = ReferenceEngine()
@@ -41,7 +43,7 @@ class Engines:
     def of(self, root: str, kind: str) -> Any:
         """The engine that will hold a root; made when first needed."""
         if kind not in self._engines:
-            self._engines[kind] = _make(kind)
+            self._engines[kind] = self._make(kind)
         self._engine_of[root] = kind
         return self._engines[kind]
 
@@ -78,6 +80,14 @@ class Engines:
         """Forget all data."""
         for engine in self._engines.values():
             engine.close()
+
+    def _make(self, kind: str) -> Any:
+        match kind:
+            case "duckdb":
+                return Interruptible()
+            case "reference":
+                return ReferenceEngine()
+        return Spark(**self._spark)
 
     def _engine(self, plan: Plan) -> Engine:
         kinds = {self._engine_of[root] for root in roots_of(plan)}
@@ -146,17 +156,6 @@ def size_of(plan: Plan) -> tuple[int, int]:
     return depths[id(plan)], sizes[id(plan)]
 
 
-def _make(kind: str) -> Any:
-    match kind:
-        case "duckdb":
-            return Interruptible()
-        case "reference":
-            return ReferenceEngine()
-    from importlib import import_module
-
-    return import_module(f"fpinq.engines.{kind}").Spark()
-
-
 def _abandoned_after(
     seconds: float,
     engine: Engine,
@@ -164,7 +163,7 @@ def _abandoned_after(
     by: Partitioning | None,
     queries: Sequence[PrimitiveQuery],
 ) -> list[Statistic]:
-    """What an engine measures, or a TimeoutError; then its thread is left to itself."""
+    """What an engine measures, or a TimeoutError; then it is cancelled if it can be, and left to itself."""
     result: Future[list[Statistic]] = Future()
 
     def measure() -> None:
@@ -173,8 +172,14 @@ def _abandoned_after(
         except BaseException as error:
             result.set_exception(error)
 
-    Thread(target=measure, daemon=True).start()
-    return result.result(timeout=seconds)
+    thread = Thread(target=measure, daemon=True)
+    thread.start()
+    try:
+        return result.result(timeout=seconds)
+    except TimeoutError:
+        if isinstance(engine, Spark) and thread.ident is not None:
+            engine.cancel(thread.ident)
+        raise
 
 
 def _log(error: Exception) -> str:
