@@ -79,7 +79,7 @@ def test_urls_and_tables_of_a_catalog_are_not_paths_below_the_configuration(tmp_
         "path": ["s3a://bucket/x.parquet", "table:lake.people", "x.csv"],
     }
     table = parse({"datasets": {"people": written}}, tmp_path).data_sets["people"].tables["people"]
-    assert table.source == [*paths[:2], str(tmp_path / "x.csv")]
+    assert table.source == ["s3a://bucket/x.parquet", "table:lake.people", str(tmp_path / "x.csv")]
 
 
 @pytest.mark.parametrize(
