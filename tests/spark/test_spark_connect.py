@@ -15,13 +15,15 @@ pytest.importorskip("grpc_status", reason='no Spark Connect: pip install "pyspar
 # Ends when its standard input does, and after three minutes in any case.
 SERVER = """
 import select, sys
+from fpinq.engines.spark.engine import find_java
 from pyspark.sql import SparkSession
+find_java()
 conf = {
     "spark.master": "local[2]",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-Xss32m",
+    "spark.driver.extraJavaOptions": "-Xss32m -XX:TieredStopAtLevel=1",
     "spark.ui.enabled": "false",
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
     "spark.connect.grpc.binding.address": "127.0.0.1",

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import sys
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -320,6 +322,39 @@ def test_a_long_job_shows_its_stages(spark: Any, monkeypatch: pytest.MonkeyPatch
     assert spark.measure(RootTable(name), None, [Sum(Clamp(Column("x"), 0, 10))])
     assert any("stage 1 of" in line for line in lines)
     assert lines[-1] == ""
+
+
+def test_a_terminal_has_one_line_that_is_written_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert progress.shown_where() is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    show = progress.shown_where()
+    assert show is not None
+    show(progress.Stages(1, 3, 5, 10).line(7.2))
+    show("")
+    shown = capsys.readouterr().err.split("\r\033[K")
+    assert "stage 2 of 3, 5/10 tasks  7 s" in shown[1]
+    assert shown[2] == ""
+
+
+def test_a_notebook_has_one_output_that_is_updated(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, str]] = []
+    handle = SimpleNamespace(update=lambda text: shown.append(("update", text)))
+
+    def display(text: str, display_id: bool) -> SimpleNamespace:
+        shown.append(("display", text))
+        return handle
+
+    notebook = ModuleType("IPython")
+    notebook.get_ipython = lambda: SimpleNamespace(config={"IPKernelApp": {}})  # type: ignore[attr-defined]
+    notebook.display = SimpleNamespace(display=display, Pretty=str)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    show = progress.shown_where()
+    assert show is not None
+    show("half")
+    show("whole")
+    assert shown == [("display", "half"), ("update", "whole")]
 
 
 def test_nobody_looking_means_nothing_shown(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:

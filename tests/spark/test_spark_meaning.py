@@ -10,6 +10,7 @@ from typing import Any
 from engines.test_conformance import compare, load
 from fpinq.engines.spark import Spark
 from fpinq.engines.spark.meaning import MEANING
+from spark.conftest import CONF
 from spark.test_spark_conformance import examples
 
 # Each of them changes a result somewhere, or makes Spark refuse what it would compute.
@@ -78,8 +79,7 @@ def check_under_nasty_settings(folder: str, nasty: dict[str, str]) -> None:
     """What the engine's other tests check, in a few examples."""
     from spark import test_spark_engine as tests
 
-    quiet = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    engine = Spark("local[2]", {**quiet, **nasty})
+    engine = Spark("local[2]", {**CONF, **nasty})
     for session in engine._sessions:
         for key, value in MEANING.items():
             assert session.conf.get(key) == value, key
