@@ -15,7 +15,7 @@ pytest.importorskip("grpc_status", reason='no Spark Connect: pip install "pyspar
 # Ends when its standard input does, and after three minutes in any case.
 SERVER = """
 import select, sys
-from fpinq.engines.spark.engine import find_java
+from fpinq.engines.spark.java import find_java
 from pyspark.sql import SparkSession
 find_java()
 conf = {

