@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 # A Java that compiles little: everything here is short, and compiling it well takes longer.
-JAVA = "-Xss32m -XX:TieredStopAtLevel=1"
+JAVA = "-Xss32m -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1"
 
 CONF = {
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": JAVA,
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",

@@ -56,7 +56,7 @@ def executors():
 conf = {
     "spark.driver.memory": "1g",
     "spark.executor.memory": "512m",
-    "spark.driver.extraJavaOptions": "-Xss32m -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-Xss32m -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "4",
     # One task may die once; do not wait long for what a dead executor had.

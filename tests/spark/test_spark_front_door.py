@@ -100,6 +100,35 @@ print(data.noisy_count(10**9).value, data.remaining)
     assert found.stdout.split() == ["6", str(9 * 10**9)]
 
 
+def test_a_driver_without_memory_fails_instead_of_waiting_for_ever() -> None:
+    program = """
+import fpinq as fp
+engine = fp.Spark(master="local[1]", conf={"spark.driver.memory": "500m"})
+data = fp.protect([{"x": 1}], budget=10, engine=engine)
+data.noisy_count(1)
+gateway = engine._sessions[0].sparkContext._gateway
+full = []
+try:
+    while True:
+        full.append(gateway.new_array(gateway.jvm.long, 2_000_000))
+except Exception:
+    pass
+try:
+    data.where(lambda row: row.x > 0).noisy_count(1)
+except fp.EngineError:
+    print("ENGINE ERROR", data.remaining, flush=True)
+import os; os._exit(0)
+"""
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert found.stdout.split() == ["ENGINE", "ERROR", "8"], found.stderr[-2000:]
+
+
 def test_an_owners_thread_keeps_its_job_group(spark: Any, folder: Path) -> None:
     context = spark._sessions[0].sparkContext
     context.setJobGroup("theirs", "what the owner does")

@@ -37,8 +37,13 @@ _owner = logging.getLogger("fpinq.owner")
 # Of sessions that we start ourselves; the owner's conf comes after.
 _OURS = {
     "spark.app.name": "fpinq",
-    # Expressions may be a hundred levels deep, and Spark's planner is recursive.
-    "spark.driver.extraJavaOptions": "-Xss32m",
+    # Expressions may be a hundred levels deep, and Spark's planner is recursive. Without memory the
+    # thread that serves a result dies, and whoever waits for it would wait for ever.
+    "spark.driver.extraJavaOptions": "-Xss32m -XX:+ExitOnOutOfMemoryError",
+    # Nobody looks at what was done long ago; plans may be large.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
