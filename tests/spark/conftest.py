@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+# A Java that compiles little: everything here is short, and compiling it well takes longer.
+JAVA = "-Xss32m -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1"
+
 CONF = {
-    "spark.driver.memory": "1g",
-    # Without this, tables this small are computed by the optimiser, not by the code that runs on workers.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": JAVA,
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
 }
@@ -41,5 +43,11 @@ def spark() -> Iterator[Any]:
     from fpinq.engines.spark import Spark
 
     engine = Spark("local[2]", CONF)
+    for session in engine._sessions:
+        # Tables this small would be computed by the optimiser, not by the code that runs on workers.
+        session.conf.set(
+            "spark.sql.optimizer.excludedRules",
+            "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+        )
     yield engine
     engine.close()

@@ -55,6 +55,7 @@ class Config:
     ledger: str
     quantum_seconds: Fraction = Fraction(0)
     limits: Limits = field(default_factory=Limits)
+    spark: Mapping[str, Any] = field(default_factory=dict)  # what fp.Spark is made with
 
 
 def load(path: str | Path) -> Config:
@@ -71,7 +72,7 @@ def load(path: str | Path) -> Config:
 
 def parse(written: Mapping[str, Any], folder: Path) -> Config:
     """The configuration of a TOML document."""
-    _check_keys(written, {"ledger", "tokens", "quantum", "limits", "datasets"}, "the configuration")
+    _check_keys(written, {"ledger", "tokens", "quantum", "limits", "spark", "datasets"}, "the configuration")
     ledger = _text(written.get("ledger", "fpinq.ledger"), "ledger")
     limits = _mapping(written.get("limits", {}), "limits")
     _check_keys(limits, set(Limits.__dataclass_fields__), "limits")
@@ -84,6 +85,7 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
         ledger=ledger if is_url(ledger) else str(folder / ledger),
         quantum_seconds=seconds(written.get("quantum", "0")),
         limits=Limits(**limits),
+        spark=_spark(_mapping(written.get("spark", {}), "spark")),
     )
 
 
@@ -100,6 +102,15 @@ def seconds(text: object) -> Fraction:
     per_second = {"ms": 1000, "s": 1, "": 1}
     in_seconds = {"m": 60, "h": 3600, "d": 86400}
     return Fraction(match[1]) * in_seconds.get(match[2], 1) / per_second.get(match[2], 1)
+
+
+def _spark(given: Mapping[str, Any]) -> dict[str, Any]:
+    _check_keys(given, {"master", "remote", "conf"}, "spark")
+    if "master" in given and "remote" in given:
+        raise ProgramError("spark: either master or remote")
+    conf = _mapping(given.get("conf", {}), "spark.conf")
+    addresses = {key: _text(given[key], f"spark.{key}") for key in ("master", "remote") if key in given}
+    return {**addresses, "conf": {key: _text(value, f"spark.conf.{key}") for key, value in conf.items()}}
 
 
 def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
@@ -157,7 +168,7 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
     if "path" not in given:
         raise ProgramError(f'{where} needs a path, such as path = "people.parquet"')
     paths = given["path"] if isinstance(given["path"], list) else [given["path"]]
-    found = [str(folder / _text(path, f"{where}.path")) for path in paths]
+    found = [_place(_text(path, f"{where}.path"), folder) for path in paths]
     most = given.get("rows_per_unit")
     if of_persons and (type(most) is not int or most < 1):
         raise ProgramError(f"{where} needs rows_per_unit, a whole number ≥ 1")
@@ -175,6 +186,11 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
         rows_per_unit=most,
         columns=columns,
     )
+
+
+def _place(path: str, folder: Path) -> str:
+    """A path as it is from here; urls and tables of a catalog are the same from everywhere."""
+    return path if "://" in path or path.startswith("table:") else str(folder / path)
 
 
 def _schema(given: Mapping[str, Any], where: str) -> dict[str, Type]:

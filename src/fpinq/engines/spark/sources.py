@@ -110,6 +110,13 @@ def is_paths(source: object) -> bool:
     return isinstance(source, str | Path)
 
 
+def is_elsewhere(source: object) -> bool:
+    """Whether a source is not on this machine: a url, a table of the catalog, a Spark DataFrame."""
+    many = source if isinstance(source, list | tuple) else [source]
+    urls = any(isinstance(one, str) and (_is_remote(one) or one.startswith(TABLE)) for one in many)
+    return urls or is_spark_frame(source)
+
+
 def is_spark_frame(source: object) -> bool:
     """Whether a source is a Spark DataFrame."""
     kind = type(source)
@@ -284,6 +291,16 @@ def as_relation(columns: Sequence[Converted], view: str) -> tuple[str, Schema, f
     listed = ", ".join(f"{column.sql} AS c{i}" for i, column in enumerate(columns))
     raw = frozenset(i for i, column in enumerate(columns) if column.raw)
     return f"(SELECT {listed} FROM {view})", Schema(tuple((c.name, c.type) for c in columns)), raw
+
+
+def fingerprint(relation: str, columns: int) -> str:
+    """The SQL of how many records a relation has, and of the sums of the 32-bit limbs of their SHA-256s."""
+    # With its length before it, no value can run into the next.
+    texts = [f"CAST(c{i} AS STRING)" for i in range(columns)]
+    record = ", ".join(f"coalesce(concat(length({text}), ':', {text}), '-')" for text in texts)
+    limbs = [f"conv(substring(h, {8 * i + 1}, 8), 16, 10)" for i in range(8)]
+    sums = ", ".join(f"sum(CAST({limb} AS DECIMAL(10, 0)))" for limb in limbs)
+    return f"SELECT count(*), {sums} FROM (SELECT sha2(concat({record}), 256) AS h FROM {relation})"
 
 
 # ── in memory ────────────────────────────────────────────────────────────────────────
