@@ -112,7 +112,7 @@ class _Statements:
 
 def _make_private(path: str) -> None:
     """A new file that only its owner may read; SQLite gives its journals the same permissions."""
-    with suppress(FileExistsError):
+    with suppress(OSError):  # there already, or a place where SQLite will say what is wrong
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 

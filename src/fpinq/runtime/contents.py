@@ -3,7 +3,7 @@
 A file is the SHA-256 of its bytes; a large one is read by several threads, and
 is the SHA-256 of the SHA-256s of its blocks. Data in memory is a bag of records:
 the SHA-256 of the sorted SHA-256s of its records, as fpinq reads them, so that
-neither their order nor the kind of data frame matters. What only an engine can
+neither the order of rows and columns nor the kind of data frame matters. What only an engine can
 reach (a url, a table of a catalog) is a bag of records too, hashed where it is.
 
 The same records in another file format are other contents: whoever converts
@@ -115,6 +115,7 @@ def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> st
             triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found_types, strict=True))]
             columns = sources.convert(triples, schema)
             relation = "incoming"
+        columns = sorted(columns, key=lambda column: column.name)
         select, shape, _ = sources.as_relation(columns, relation, lazy=False)
         # With its length before it, no value can run into the next.
         texts = [f"CAST(c{i} AS VARCHAR)" for i in range(len(columns))]

@@ -4,8 +4,6 @@ Time runs out after the charge, so the charge stands and the analyst is told
 what any other failure of an engine tells: a reference.
 """
 
-import logging
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -17,17 +15,15 @@ import duckdb
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.interface import Engine
+from fpinq.engines.owner import noted
 from fpinq.engines.spark import Spark
-from fpinq.ledger.programs import roots_of
 from fpinq.model.errors import BadTransformation, EngineError, FpinqError
-from fpinq.model.plans import Plan, Term
+from fpinq.model.plans import Plan, Term, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import ReferenceEngine
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server.limits import Limits
-
-_owner = logging.getLogger("fpinq.owner")
 
 # How often a measurement that ran out of time is interrupted.
 AGAIN_SECONDS = 0.05
@@ -41,7 +37,8 @@ class Engines:
         self._spark = spark or {}
         self._engines: dict[str, Any] = {}
         self._engine_of: dict[str, str] = {}
-        self._public = ReferenceEngine()
+        # Tables without a root: small, but what is made of them may not be, and DuckDB can be stopped.
+        self._public = Interruptible()
 
     def of(self, root: str, kind: str) -> Any:
         """The engine that will hold a root; made when first needed."""
@@ -76,11 +73,11 @@ class Engines:
         except FpinqError:
             raise
         except Exception as error:  # whatever it is: its words may hold data
-            raise EngineError(_log(error)) from None
+            raise EngineError(noted(error)) from None
 
     def close(self) -> None:
         """Forget all data."""
-        for engine in self._engines.values():
+        for engine in (*self._engines.values(), self._public):
             engine.close()
 
     def _make(self, kind: str) -> Any:
@@ -163,9 +160,3 @@ def _abandoned_after(
         if isinstance(engine, Spark) and thread.ident is not None:
             engine.cancel(thread.ident)
         raise
-
-
-def _log(error: Exception) -> str:
-    number = secrets.token_hex(4)
-    _owner.error("engine failure %s: %s: %s", number, type(error).__name__, error)
-    return number

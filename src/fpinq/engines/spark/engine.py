@@ -19,20 +19,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
+from fpinq.engines.owner import noted
 from fpinq.engines.spark import progress, sources, statistics
 from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
 from fpinq.model.errors import BadData, DataChanged, EngineError, FpinqError, ProgramError
 from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Persons, Plan, RootTable, Term
+from fpinq.model.plans import Persons, Plan, RootTable, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_owner = logging.getLogger("fpinq.owner")
 
 # Of sessions that we start ourselves; the owner's conf comes after.
 _OURS = {
@@ -223,7 +223,7 @@ class Spark:
 
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file of this machine that the plan reads is not the one that was protected."""
-        for root in _roots_of(plan):
+        for root in roots_of(plan):
             if not all(pins.hold() for pins in self._pins[root]):
                 raise DataChanged(root)
 
@@ -404,32 +404,8 @@ def _failing_quietly() -> Iterator[None]:
     except FpinqError:
         raise
     except Exception as error:
-        raise EngineError(_log(error)) from None
+        raise EngineError(noted(error)) from None
 
 
 def _unreadable(error: Exception) -> str:
-    return f"the data cannot be read; the reason is in the owner's log under {_log(error)}"
-
-
-def _log(error: Exception) -> str:
-    """A short reference to an engine's error, whose words only the owner may read."""
-    number = secrets.token_hex(4)
-    _owner.error("engine failure %s: %s", number, error)
-    return number
-
-
-def _roots_of(plan: Plan) -> set[str]:
-    """The roots that a plan reads."""
-    found: set[str] = set()
-    seen: set[int] = set()
-    waiting: list[Plan] = [plan]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, RootTable):
-            found.add(node.root)
-        elif isinstance(node, Term):
-            waiting += node.arguments
-    return found
+    return f"the data cannot be read; the reason is in the owner's log under {noted(error)}"

@@ -25,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fpinq.engines.rows import check_present
 from fpinq.engines.spark.expressions import SQL_TYPES
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import (
@@ -423,6 +424,7 @@ def _arrow_of_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type]
     if not names:
         raise BadData("the data has no rows and no schema: state it, schema={…}")
     _check_names(names)
+    check_present(rows, names)
     arrays = []
     for name in names:
         values = [row.get(name) for row in rows]
