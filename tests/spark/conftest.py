@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-# A Java that compiles little: everything here is short, and compiling it well takes longer.
-JAVA = "-Xss32m -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1"
-
 CONF = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": JAVA,
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
 }

@@ -390,7 +390,8 @@ def _grouped(session: "SparkSession", group: str) -> Iterator[Callable[[], objec
     context.setJobGroup(group, "fpinq measurement", interruptOnCancel=True)
     try:
         with progress.Progress(lambda: progress.stages_of(tracker, group), progress.shown_where()):
-            yield lambda: context.cancelJobGroup(group)
+            # Also those that it has not begun yet. pyspark has no name for it.
+            yield lambda: context._jsc.sc().cancelJobGroupAndFutureJobs(group)
     finally:
         for name, value in before.items():
             context.setLocalProperty(name, value)  # type: ignore[arg-type]
