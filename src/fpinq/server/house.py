@@ -64,6 +64,8 @@ class House:
         self.ledger.check(name, data_set.budget, **facts)
         shape = self._load(data_set)
         check_metadata(data_set, shape)
+        if data_set.block_of is not None:
+            check_block(data_set, shape, self.data_sets[data_set.block_of], self._shapes[data_set.block_of])
         contents.check_unchanged(name)
         self.system.protect(name, shape, data_set.budget, **facts)
         self._shapes[name] = shape
@@ -157,6 +159,42 @@ class House:
 def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:
     """The tables of a data set and their columns."""
     return dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
+
+
+def check_block(block: DataSet, shape: Shape, base: DataSet, base_shape: Shape) -> None:
+    """ProgramError unless a block can be asked together with what grew by it: found before it is promised."""
+    if block.unit != base.unit:
+        raise _no_block(block, base, f"unit is {block.unit or 'a row'}, not {base.unit or 'a row'}")
+    if block.engine != base.engine:
+        raise _no_block(block, base, f"engine is {block.engine}, not {base.engine}")
+    ours, theirs = _tables_of(block, shape), _tables_of(base, base_shape)
+    if list(ours) != list(theirs):
+        found, expected = (
+            ", ".join(schemas_of(block.name, shape)),
+            ", ".join(schemas_of(base.name, base_shape)),
+        )
+        raise _no_block(block, base, f"tables are {found}, not {expected}")
+    for table, schema in ours.items():
+        if schema != theirs[table]:
+            found, expected = _columns(schema), _columns(theirs[table])
+            raise _no_block(block, base, f"columns{table and f' of {table}'} are {found}, not {expected}")
+
+
+def _no_block(block: DataSet, base: DataSet, why: str) -> ProgramError:
+    return ProgramError(
+        f"datasets.{block.name} cannot be a block of {base.name!r}: its {why}. "
+        "Make it the same, or leave out block_of"
+    )
+
+
+def _tables_of(data_set: DataSet, shape: Shape) -> dict[str, Schema]:
+    """The tables of a data set; where there is only one, its name does not matter."""
+    found = schemas_of(data_set.name, shape)
+    return found if len(found) > 1 else {"": schema for schema in found.values()}
+
+
+def _columns(schema: Schema) -> str:
+    return "(" + ", ".join(f"{name} {type_.value}" for name, type_ in schema.columns) + ")"
 
 
 def check_metadata(data_set: DataSet, shape: Shape) -> None:
