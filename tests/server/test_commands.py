@@ -1,5 +1,6 @@
 """The owner's commands, the configuration, and a question from the shell."""
 
+import re
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -121,8 +122,8 @@ def test_times(text: str, expected: Fraction) -> None:
     assert seconds(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "-1s", "1w", "s", "1e3s", "NaN", "9" * 20])
-def test_what_is_no_time(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "250", "0.5", 250, True, "-1s", "1w", "s", "1e3s", "NaN", "9" * 20])
+def test_what_is_no_time(text: object) -> None:
     with pytest.raises(ProgramError):
         seconds(text)
 
@@ -143,6 +144,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "a path and tables": {"datasets": {"a": {"path": "x", "unit": "id", "tables": {}, "budget": 1}}},
     "an unknown fact": {"datasets": {"a": {"path": "a.csv", "budget": 1, "columns": {"x": {"bound": 1}}}}},
     "a number for a table": {"datasets": {"a": 1}},
+    "tables that are none": {"datasets": {"a": {"unit": "id", "tables": {}, "budget": 1}}},
     "no name": {"datasets": {"": {"path": "a.csv", "budget": 1}}},
 }
 
@@ -153,19 +155,70 @@ def test_a_wrong_configuration_is_refused_with_a_reason(tmp_path: Path, wrong: s
         parse(WRONG[wrong], tmp_path)
 
 
+SAYS = [
+    ({"budget": True}, r"datasets\.a\.budget: a budget must be"),
+    ({"caps": {"alice": True}}, r"datasets\.a\.caps\.alice: a budget must be"),
+    ({"path": []}, r"datasets\.a\.path"),
+    ({"schema": {"age": [1]}}, r"datasets\.a\.schema\.age: unknown type \[1\]"),
+    ({"columns": {"gender": {"keys": 1}}}, r"datasets\.a\.columns\.gender: keys are a list"),
+    ({"columns": {"gender": {"keys": []}}}, r"datasets\.a\.columns\.gender: keys are a list"),
+    ({"columns": {"gender": {"keys": [[0]]}}}, r"datasets\.a\.columns\.gender: keys are a list"),
+    ({"columns": {"age": {"bounds": 5}}}, r"datasets\.a\.columns\.age: bounds are a pair"),
+    ({"columns": {"age": {"bounds": [1]}}}, r"datasets\.a\.columns\.age: bounds are a pair"),
+    ({"columns": {"age": {"bounds": ["0", "1"]}}}, r"datasets\.a\.columns\.age: bounds are a pair"),
+    ({"columns": {"age": {"bounds": [0, float("inf")]}}}, r"datasets\.a\.columns\.age: .*finite"),
+    ({"columns": {"age": {"bounds": [float("nan"), 1]}}}, r"datasets\.a\.columns\.age: .*finite"),
+    ({"columns": {"age": {"bounds": [0, 10**22]}}}, r"datasets\.a\.columns\.age: .*64 bits"),
+    ({"columns": {"age": {"bounds": [2, 1]}}}, r"datasets\.a\.columns\.age: bounds are reversed"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), SAYS)
+def test_a_wrong_setting_is_named_with_its_data_set(
+    tmp_path: Path, settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ProgramError, match=says):
+        parse({"datasets": {"a": {"path": "a.csv", "budget": 1, **settings}}}, tmp_path)
+
+
 @pytest.mark.parametrize(
-    "columns",
+    "setting", [{"path": "x.csv"}, {"rows_per_unit": 2}, {"schema": {"x": "int64"}}, {"columns": {}}]
+)
+def test_what_is_said_of_a_table_is_not_ignored_where_there_are_several(
+    tmp_path: Path, setting: dict[str, Any]
+) -> None:
+    tables = {"visits": {"path": "visits.csv", "rows_per_unit": 1}}
+    given = {"unit": "id", "budget": 1, "tables": tables, **setting}
+    says = f"say {next(iter(setting))} under datasets.clinic.tables.TABLE"
+    with pytest.raises(ProgramError, match=says):
+        parse({"datasets": {"clinic": given}}, tmp_path)
+
+
+def test_a_quantum_without_a_unit_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="quantum: 250 is not a time"):
+        parse({"quantum": 250}, tmp_path)
+    assert parse({"quantum": 0}, tmp_path).quantum_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
     [
-        {"age": {"bounds": [1]}},
-        {"age": {"bounds": [2, 1]}},
-        {"age": {"bounds": ["0", "1"]}},
-        {"name": {"bounds": [0, 1]}},
-        {"gender": {"keys": ["a"]}},
-        {"nobody": {"keys": [1]}},
+        ({"age": {"bounds": [1]}}, "a pair"),
+        ({"age": {"bounds": [0, 1e30]}}, "64 bits"),
+        ({"name": {"bounds": [0, 1]}}, "it is string"),
+        ({"gender": {"keys": ["a"]}}, "expected int64, not string"),
+        ({"gender": {"keys": [0, 0]}}, "twice"),
+        ({"agee": {"keys": [1]}}, "unknown column 'agee'; did you mean 'age'?"),
     ],
 )
-def test_metadata_that_does_not_fit_is_found_at_the_start(tmp_path: Path, columns: dict[str, Any]) -> None:
-    with pytest.raises(ProgramError), serve(tmp_path, people(1, columns=columns)):
+def test_metadata_that_does_not_fit_is_found_at_the_start(
+    tmp_path: Path, columns: dict[str, Any], says: str
+) -> None:
+    where = f"datasets.people.columns.{next(iter(columns))}: "
+    with (
+        pytest.raises(ProgramError, match=f"^{re.escape(where)}.*{re.escape(says)}"),
+        serve(tmp_path, people(1, columns=columns)),
+    ):
         pass
 
 
