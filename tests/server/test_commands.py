@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,76 @@ def test_a_data_set_is_not_added_twice_and_a_wrong_one_not_at_all(
 
 
 def test_hostile_texts_stay_texts_in_the_configuration(config: str) -> None:
-    assert add(config, "--keys", 'gender=0,"]\n[datasets.x]', "--unit", 'a"b\\', "--rows-per-unit", "2") == 0
+    hostile = 'n"]\n[datasets.x]\x7f\N{GRINNING FACE}'
+    (Path(config).parent / "people.csv").write_text('"a""b\\",name\n1,x\n')
+    assert add(config, "--keys", f"name=0,{hostile}", "--unit", 'a"b\\', "--rows-per-unit", "2") == 0
     found = load(config)
     assert list(found.data_sets) == ["people"]
     assert found.data_sets["people"].unit == 'a"b\\'
+    assert found.data_sets["people"].tables["people"].columns == {"name": {"keys": ["0", hostile]}}
+    House(found).close()
+
+
+def test_keys_are_written_as_values_of_their_columns(config: str) -> None:
+    (Path(config).parent / "people.csv").write_text("day,well,code\n2024-02-29,true,a\n")
+    keys = ["--keys", "day=2024-02-29,2024-03-01", "--keys", "well=true,false", "--keys", "code=1,true"]
+    assert add(config, *keys) == 0
+    found = load(config)
+    assert found.data_sets["people"].tables["people"].columns == {
+        "day": {"keys": [date(2024, 2, 29), date(2024, 3, 1)]},
+        "well": {"keys": [True, False]},
+        "code": {"keys": ["1", "true"]},
+    }
+    House(found).close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["--bounds", "age=0-1"], "write age=LOW:HIGH"),
+        (["--bounds", "age=9:1"], "bounds are reversed"),
+        (["--bounds", "age=a:b"], "no number"),
+        (["--bounds", "agee=0:1"], "unknown column 'agee'; did you mean 'age'?"),
+        (["--keys", "gender=a,b"], "'a' is no int64"),
+        (["--keys", "gender=0,0"], "twice"),
+        (["--unit", "id", "--rows-per-unit", "1"], "no column 'id'"),
+        (["--schema", "aeg=int64"], "aeg"),
+    ],
+)
+def test_what_the_server_would_refuse_is_not_added(
+    config: str, wrong: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert add(config, *wrong) == 2
+    assert says in capsys.readouterr().err
+    assert not Path(config).exists()
+
+
+def test_a_missing_file_is_not_added(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "add", "x", "y.csv", "--budget", "1", "--config", config]) == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not Path(config).exists()
+
+
+def test_listing_makes_no_ledger_and_keeps_its_columns_apart(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(config).write_text(
+        "[datasets.people]\npath = 'people.csv'\nbudget = '16133333333333333/50000000000000000'\n"
+    )
+    assert main(["dataset", "list", "--config", config]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in shown] == [
+        ["name", "budget", "left", "unit"],
+        ["people", "0.322666", "0.322666", "a", "row"],
+    ]
+    assert not Path(load(config).ledger).exists()
+
+
+def test_what_was_never_served_cannot_be_frozen_yet(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    add(config)
+    assert main(["dataset", "freeze", "people", "--config", config]) == 2
+    assert "'people' is not in the ledger yet: start the server once" in capsys.readouterr().err
+    assert not Path(load(config).ledger).exists()
 
 
 def test_tokens_are_created_listed_and_revoked(config: str, capsys: pytest.CaptureFixture[str]) -> None:

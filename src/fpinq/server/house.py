@@ -65,7 +65,7 @@ class House:
         self.ledger.check(name, data_set.budget, **facts)
         with _about(name):
             shape = self._load(data_set)
-        check_metadata(data_set, shape)
+        check_columns(data_set, schemas_of(name, shape))
         if data_set.block_of is not None:
             check_block(data_set, shape, self.data_sets[data_set.block_of], self._shapes[data_set.block_of])
         contents.check_unchanged(name)
@@ -211,9 +211,8 @@ def _columns(schema: Schema) -> str:
     return "(" + ", ".join(f"{name} {type_.value}" for name, type_ in schema.columns) + ")"
 
 
-def check_metadata(data_set: DataSet, shape: Shape) -> None:
+def check_columns(data_set: DataSet, schemas: Mapping[str, Schema]) -> None:
     """ProgramError if bounds or keys do not fit the columns: the owner's mistake, found at the start."""
-    schemas = schemas_of(data_set.name, shape)
     for table, given in data_set.tables.items():
         of_table = "" if list(data_set.tables) == [data_set.name] else f".tables.{table}"
         for column, known in given.columns.items():
