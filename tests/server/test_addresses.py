@@ -1,6 +1,7 @@
 """Who may ask what, and where."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 
 import fpinq as fp
 from fpinq.ledger.errors import Frozen
+from fpinq.model.errors import ProgramError
 from fpinq.runtime.refusals import FAILURES
 from fpinq.server.openapi import _EXAMPLES
 from fpinq.server.tokens import Tokens
@@ -97,6 +99,35 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(live: Live, tmp_path: Path) ->
     assert secret.encode() not in stored
     assert bytes.fromhex(secret) not in stored
     assert (tmp_path / "tokens").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o000])
+def test_nobody_else_reads_the_tokens_or_what_sqlite_keeps_beside_them(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        tokens = Tokens(tmp_path / "tokens")
+        tokens.create("alice", "analyst")
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["tokens", "tokens-wal", "tokens-shm"], 0o600)
+
+
+def test_tokens_that_others_can_read_are_taken_from_them(tmp_path: Path) -> None:
+    held = Tokens(tmp_path / "tokens")  # keeps what SQLite has beside the file
+    held.create("alice", "analyst")
+    for path in tmp_path.iterdir():
+        path.chmod(0o644)
+    Tokens(tmp_path / "tokens")
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_where_no_tokens_can_be_kept_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="tokens cannot be kept at .*No such file"):
+        Tokens(tmp_path / "nowhere" / "tokens")
+    (tmp_path / "people.csv").write_text("age,gender\n" * 100)
+    with pytest.raises(ProgramError, match="tokens cannot be kept at .*not a database"):
+        Tokens(tmp_path / "people.csv")
 
 
 def test_a_revoked_token_ends_at_once(live: Live) -> None:

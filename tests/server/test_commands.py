@@ -1,6 +1,8 @@
 """The owner's commands, the configuration, and a question from the shell."""
 
+import re
 import tomllib
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -66,10 +68,76 @@ def test_a_data_set_is_not_added_twice_and_a_wrong_one_not_at_all(
 
 
 def test_hostile_texts_stay_texts_in_the_configuration(config: str) -> None:
-    assert add(config, "--keys", 'gender=0,"]\n[datasets.x]', "--unit", 'a"b\\', "--rows-per-unit", "2") == 0
+    hostile = 'n"]\n[datasets.x]\x7f\N{GRINNING FACE}'
+    (Path(config).parent / "people.csv").write_text('"a""b\\",name\n1,x\n')
+    assert add(config, "--keys", f"name=0,{hostile}", "--unit", 'a"b\\', "--rows-per-unit", "2") == 0
     found = load(config)
     assert list(found.data_sets) == ["people"]
     assert found.data_sets["people"].unit == 'a"b\\'
+    assert found.data_sets["people"].tables["people"].columns == {"name": {"keys": ["0", hostile]}}
+    House(found).close()
+
+
+def test_keys_are_written_as_values_of_their_columns(config: str) -> None:
+    (Path(config).parent / "people.csv").write_text("day,well,code\n2024-02-29,true,a\n")
+    keys = ["--keys", "day=2024-02-29,2024-03-01", "--keys", "well=true,false", "--keys", "code=1,true"]
+    assert add(config, *keys) == 0
+    found = load(config)
+    assert found.data_sets["people"].tables["people"].columns == {
+        "day": {"keys": [date(2024, 2, 29), date(2024, 3, 1)]},
+        "well": {"keys": [True, False]},
+        "code": {"keys": ["1", "true"]},
+    }
+    House(found).close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (["--bounds", "age=0-1"], "write age=LOW:HIGH"),
+        (["--bounds", "age=9:1"], "bounds are reversed"),
+        (["--bounds", "age=a:b"], "no number"),
+        (["--bounds", "agee=0:1"], "unknown column 'agee'; did you mean 'age'?"),
+        (["--keys", "gender=a,b"], "'a' is no int64"),
+        (["--keys", "gender=0,0"], "twice"),
+        (["--unit", "id", "--rows-per-unit", "1"], "no column 'id'"),
+        (["--schema", "aeg=int64"], "aeg"),
+    ],
+)
+def test_what_the_server_would_refuse_is_not_added(
+    config: str, wrong: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert add(config, *wrong) == 2
+    assert says in capsys.readouterr().err
+    assert not Path(config).exists()
+
+
+def test_a_missing_file_is_not_added(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "add", "x", "y.csv", "--budget", "1", "--config", config]) == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not Path(config).exists()
+
+
+def test_listing_makes_no_ledger_and_keeps_its_columns_apart(
+    config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(config).write_text(
+        "[datasets.people]\npath = 'people.csv'\nbudget = '16133333333333333/50000000000000000'\n"
+    )
+    assert main(["dataset", "list", "--config", config]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in shown] == [
+        ["name", "budget", "left", "unit"],
+        ["people", "0.322666", "0.322666", "a", "row"],
+    ]
+    assert not Path(load(config).ledger).exists()
+
+
+def test_what_was_never_served_cannot_be_frozen_yet(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    add(config)
+    assert main(["dataset", "freeze", "people", "--config", config]) == 2
+    assert "'people' is not in the ledger yet: start the server once" in capsys.readouterr().err
+    assert not Path(load(config).ledger).exists()
 
 
 def test_tokens_are_created_listed_and_revoked(config: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,8 +189,8 @@ def test_times(text: str, expected: Fraction) -> None:
     assert seconds(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "-1s", "1w", "s", "1e3s", "NaN", "9" * 20])
-def test_what_is_no_time(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "250", "0.5", 250, True, "-1s", "1w", "s", "1e3s", "NaN", "9" * 20])
+def test_what_is_no_time(text: object) -> None:
     with pytest.raises(ProgramError):
         seconds(text)
 
@@ -143,6 +211,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "a path and tables": {"datasets": {"a": {"path": "x", "unit": "id", "tables": {}, "budget": 1}}},
     "an unknown fact": {"datasets": {"a": {"path": "a.csv", "budget": 1, "columns": {"x": {"bound": 1}}}}},
     "a number for a table": {"datasets": {"a": 1}},
+    "tables that are none": {"datasets": {"a": {"unit": "id", "tables": {}, "budget": 1}}},
     "no name": {"datasets": {"": {"path": "a.csv", "budget": 1}}},
 }
 
@@ -153,19 +222,70 @@ def test_a_wrong_configuration_is_refused_with_a_reason(tmp_path: Path, wrong: s
         parse(WRONG[wrong], tmp_path)
 
 
+SAYS = [
+    ({"budget": True}, r"datasets\.a\.budget: a budget must be"),
+    ({"caps": {"alice": True}}, r"datasets\.a\.caps\.alice: a budget must be"),
+    ({"path": []}, r"datasets\.a\.path"),
+    ({"schema": {"age": [1]}}, r"datasets\.a\.schema\.age: unknown type \[1\]"),
+    ({"columns": {"gender": {"keys": 1}}}, r"datasets\.a\.columns\.gender: keys are a list"),
+    ({"columns": {"gender": {"keys": []}}}, r"datasets\.a\.columns\.gender: keys are a list"),
+    ({"columns": {"gender": {"keys": [[0]]}}}, r"datasets\.a\.columns\.gender: keys are a list"),
+    ({"columns": {"age": {"bounds": 5}}}, r"datasets\.a\.columns\.age: bounds are a pair"),
+    ({"columns": {"age": {"bounds": [1]}}}, r"datasets\.a\.columns\.age: bounds are a pair"),
+    ({"columns": {"age": {"bounds": ["0", "1"]}}}, r"datasets\.a\.columns\.age: bounds are a pair"),
+    ({"columns": {"age": {"bounds": [0, float("inf")]}}}, r"datasets\.a\.columns\.age: .*finite"),
+    ({"columns": {"age": {"bounds": [float("nan"), 1]}}}, r"datasets\.a\.columns\.age: .*finite"),
+    ({"columns": {"age": {"bounds": [0, 10**22]}}}, r"datasets\.a\.columns\.age: .*64 bits"),
+    ({"columns": {"age": {"bounds": [2, 1]}}}, r"datasets\.a\.columns\.age: bounds are reversed"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), SAYS)
+def test_a_wrong_setting_is_named_with_its_data_set(
+    tmp_path: Path, settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ProgramError, match=says):
+        parse({"datasets": {"a": {"path": "a.csv", "budget": 1, **settings}}}, tmp_path)
+
+
 @pytest.mark.parametrize(
-    "columns",
+    "setting", [{"path": "x.csv"}, {"rows_per_unit": 2}, {"schema": {"x": "int64"}}, {"columns": {}}]
+)
+def test_what_is_said_of_a_table_is_not_ignored_where_there_are_several(
+    tmp_path: Path, setting: dict[str, Any]
+) -> None:
+    tables = {"visits": {"path": "visits.csv", "rows_per_unit": 1}}
+    given = {"unit": "id", "budget": 1, "tables": tables, **setting}
+    says = f"say {next(iter(setting))} under datasets.clinic.tables.TABLE"
+    with pytest.raises(ProgramError, match=says):
+        parse({"datasets": {"clinic": given}}, tmp_path)
+
+
+def test_a_quantum_without_a_unit_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="quantum: 250 is not a time"):
+        parse({"quantum": 250}, tmp_path)
+    assert parse({"quantum": 0}, tmp_path).quantum_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
     [
-        {"age": {"bounds": [1]}},
-        {"age": {"bounds": [2, 1]}},
-        {"age": {"bounds": ["0", "1"]}},
-        {"name": {"bounds": [0, 1]}},
-        {"gender": {"keys": ["a"]}},
-        {"nobody": {"keys": [1]}},
+        ({"age": {"bounds": [1]}}, "a pair"),
+        ({"age": {"bounds": [0, 1e30]}}, "64 bits"),
+        ({"name": {"bounds": [0, 1]}}, "it is string"),
+        ({"gender": {"keys": ["a"]}}, "expected int64, not string"),
+        ({"gender": {"keys": [0, 0]}}, "twice"),
+        ({"agee": {"keys": [1]}}, "unknown column 'agee'; did you mean 'age'?"),
     ],
 )
-def test_metadata_that_does_not_fit_is_found_at_the_start(tmp_path: Path, columns: dict[str, Any]) -> None:
-    with pytest.raises(ProgramError), serve(tmp_path, people(1, columns=columns)):
+def test_metadata_that_does_not_fit_is_found_at_the_start(
+    tmp_path: Path, columns: dict[str, Any], says: str
+) -> None:
+    where = f"datasets.people.columns.{next(iter(columns))}: "
+    with (
+        pytest.raises(ProgramError, match=f"^{re.escape(where)}.*{re.escape(says)}"),
+        serve(tmp_path, people(1, columns=columns)),
+    ):
         pass
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ import fpinq as fp
 from fpinq.client import remote
 from fpinq.client.remote import Names, waiting
 from fpinq.model.actions import AskScale, Assign
-from fpinq.model.errors import KernelViolation
+from fpinq.model.errors import KernelViolation, ProgramError
 from fpinq.model.transformations import Distinct
 from fpinq.runtime.refusals import FAILURES, error_of, fields_of
 from fpinq.server import DataSet, TableConfig
@@ -260,3 +261,42 @@ def test_a_data_set_grows_by_blocks_and_a_query_of_all_charges_each(tmp_path: Pa
         assert (live.left("people"), live.left("later")) == (Fraction(1, 2), Fraction(3, 2))
         catalog["later"].noisy_count(1)
         assert (live.left("people"), live.left("later")) == (Fraction(1, 2), Fraction(1, 2))
+
+
+ROW = {"age": 99, "gender": 1, "name": "late"}
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "why"),
+    [
+        (
+            {"age": 99, "gender": 1},
+            {},
+            r"columns are \(age int64, gender int64\), not \(age int64, .*string\)",
+        ),
+        ({**ROW, "age": 99.5}, {}, r"columns are \(age float64, .*\), not \(age int64, .*\)"),
+        (ROW, {"unit": "name"}, "unit is name, not a row"),
+        (ROW, {"engine": "reference"}, "engine is reference, not duckdb"),
+    ],
+)
+def test_a_block_unlike_its_base_is_refused_before_it_is_in_the_ledger(
+    tmp_path: Path, row: dict[str, Any], settings: dict[str, Any], why: str
+) -> None:
+    later = TableConfig([row], rows_per_unit=1 if settings.get("unit") else None)
+    wrong = DataSet("later", Fraction(2), {"later": later}, block_of="people", **settings)
+    with serve(tmp_path, people(1)) as live:
+        with pytest.raises(ProgramError, match=f"datasets.later cannot be a block of 'people': its {why}"):
+            live.house.add(wrong)
+        assert list(live.house.ledger.roots()) == ["people"]
+        assert live.connect()["people"].remaining == 1
+
+
+def test_a_block_of_persons_has_the_tables_of_its_base(tmp_path: Path) -> None:
+    row = TableConfig([{"id": 1, "age": 9}], rows_per_unit=1)
+    base = DataSet("clinic", Fraction(1), {"patients": row, "visits": row}, unit="id")
+    later = TableConfig([{"id": 2, "age": 9}], rows_per_unit=1)
+    swapped = DataSet(
+        "later", Fraction(1), {"visits": later, "patients": later}, unit="id", block_of="clinic"
+    )
+    with pytest.raises(ProgramError, match="tables are visits, patients, not patients, visits"):
+        serve(tmp_path, {"clinic": base, "later": swapped}).__enter__()

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fpinq.cli.constants import constant, number
+from fpinq.cli.options import number as whole
+from fpinq.model.epsilon import decimal_down
 from fpinq.model.errors import ProgramError
+from fpinq.model.expressions import Type
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -21,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add.add_argument("--budget", required=True, help="what may be spent on it in all, such as 1 or 0.5")
     add.add_argument("--engine", default="duckdb")
     add.add_argument("--unit", help="the column that says whose row it is")
-    add.add_argument("--rows-per-unit", type=int, help="how many rows one unit may have")
+    add.add_argument("--rows-per-unit", type=whole, help="how many rows one unit may have")
     add.add_argument("--bounds", action="append", default=[], metavar="age=0:110", help="public bounds")
     add.add_argument("--keys", action="append", default=[], metavar="gender=0,1", help="public keys")
     add.add_argument("--schema", action="append", default=[], metavar="age=int64", help="a column's type")
@@ -49,40 +53,53 @@ def run(arguments: Namespace) -> int:
 
 def _add(arguments: Namespace) -> int:
     from fpinq.server.config import load, parse
+    from fpinq.server.house import check_columns
+    from fpinq.server.oversight import schemas
 
-    file = Path(arguments.config)
+    file, name = Path(arguments.config), arguments.name
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    if before and arguments.name in load(file).data_sets:
-        raise ProgramError(f"there is a data set {arguments.name!r} already")
-    after = before + ("\n" if before else "") + _written(arguments)
-    parse(tomllib.loads(after), file.parent)  # refuses what the server would
+    if before and name in load(file).data_sets:
+        raise ProgramError(f"there is a data set {name!r} already")
+    settings = _settings(arguments)
+    # What the server would refuse is refused here, where it is written.
+    found = schemas(parse({"datasets": {name: settings}}, file.parent).data_sets[name])
+    settings |= _columns(arguments, {} if found is None else dict(found[name].columns))
+    data_set = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
+    if found is not None:
+        check_columns(data_set, found)
+    lines = [f"[datasets.{_toml(name)}]", *(f"{key} = {_toml(value)}" for key, value in settings.items())]
+    after = before + ("\n" if before else "") + "\n".join(lines) + "\n"
+    parse(tomllib.loads(after), file.parent)
     file.write_text(after, encoding="utf-8")
-    print(f"{arguments.name} is in {file}; a server that is running has it after a restart")
+    print(f"{name} is in {file}; a server that is running has it after a restart")
     return 0
 
 
-def _written(arguments: Namespace) -> str:
-    """The data set as TOML."""
+def _settings(arguments: Namespace) -> dict[str, Any]:
+    """The data set as it will be in the configuration, but for what is public of its columns."""
     settings: dict[str, Any] = {
         "path": arguments.path,
         "engine": arguments.engine,
         "budget": arguments.budget,
         "unit": arguments.unit,
         "rows_per_unit": arguments.rows_per_unit,
+        "schema": dict(map(_pair, arguments.schema)) or None,
+        "caps": dict(map(_pair, arguments.cap)) or None,
     }
-    lines = [f"[datasets.{_toml(arguments.name)}]"]
-    lines += [f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None]
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def _columns(arguments: Namespace, types: Mapping[str, Type]) -> dict[str, Any]:
+    """The public bounds and keys, as values of their columns' types where those are known."""
     columns: dict[str, dict[str, Any]] = {}
     for column, bounds in map(_pair, arguments.bounds):
-        columns.setdefault(column, {})["bounds"] = [_constant(bound) for bound in bounds.split(":")]
+        low, colon, high = bounds.partition(":")
+        if not colon:
+            raise ProgramError(f"--bounds {column}={bounds}: write {column}=LOW:HIGH, such as age=0:110")
+        columns.setdefault(column, {})["bounds"] = [number(low), number(high)]
     for column, keys in map(_pair, arguments.keys):
-        columns.setdefault(column, {})["keys"] = [_constant(key) for key in keys.split(",")]
-    for what, given in (("schema", arguments.schema), ("caps", arguments.cap)):
-        if given:
-            lines.append(f"{what} = {_toml(dict(map(_pair, given)))}")
-    if columns:
-        lines.append(f"columns = {_toml(columns)}")
-    return "\n".join(lines) + "\n"
+        columns.setdefault(column, {})["keys"] = [constant(key, types.get(column)) for key in keys.split(",")]
+    return {"columns": columns} if columns else {}
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -92,21 +109,15 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _constant(text: str) -> Any:
-    """A number or a truth value where it looks like one, else text."""
-    try:
-        return tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, bool | str):
+    if isinstance(value, bool):
         return json.dumps(value)
+    if isinstance(value, str):  # JSON writes 😀 as two escapes and leaves DEL as it is; TOML takes neither
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)
 
 
@@ -116,11 +127,15 @@ def _list(arguments: Namespace) -> int:
 
     config = load(arguments.config)
     left, frozen = state(config)
-    print(f"{'name':<24}{'budget':>10}{'left':>14}  {'':<8}unit")
+    rows = [("name", "budget", "left", "", "unit")]
     for name, data_set in config.data_sets.items():
-        shown = left.get(name, data_set.budget)
+        remaining = decimal_down(left.get(name, data_set.budget))
         mark = "frozen" if name in frozen else ""
-        print(f"{name:<24}{data_set.budget!s:>10}{shown!s:>14}  {mark:<8}{data_set.unit or 'a row'}")
+        rows.append((name, decimal_down(data_set.budget), remaining, mark, data_set.unit or "a row"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, budget, remaining, mark, unit in rows:
+        numbers = f"{budget:>{widths[1]}}  {remaining:>{widths[2]}}"
+        print(f"{name:<{widths[0]}}  {numbers}  {mark:<{widths[3]}}  {unit}")
     return 0
 
 

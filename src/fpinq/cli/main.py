@@ -1,5 +1,6 @@
 """fpinq demo | check | serve | query | dataset | token | ledger"""
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -8,9 +9,23 @@ from fpinq import __version__
 from fpinq.model.errors import FpinqError
 from fpinq.runtime.refusals import failure_of
 
+# What a shell says of a command that the closed pipe ended.
+CLOSED_PIPE = 128 + 13
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. An error's is in the one table of runtime.refusals."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough, as in `fpinq ledger show … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = ArgumentParser(prog="fpinq", description="Featherweight PINQ: private queries, checked rules.")
     parser.add_argument("--version", action="version", version=f"fpinq {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")

@@ -1,11 +1,16 @@
 """fpinq query: one question to a server, from the shell."""
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fpinq.cli.constants import constant, number
+from fpinq.model.epsilon import decimal_down
 from fpinq.model.errors import BadExpression, ProgramError
+from fpinq.model.expressions import Type
 
+_URL = "http://127.0.0.1:8000"
 _OF_A_COLUMN = ("sum", "average", "variance", "median", "histogram", "cdf")
 
 
@@ -14,9 +19,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("dataset", help="its name; of several tables, dataset.table")
     parser.add_argument("question", choices=("count", *_OF_A_COLUMN, "budget", "price"))
     parser.add_argument("expression", nargs="?", help='of what, such as "x.age"')
-    parser.add_argument("--url", default="http://127.0.0.1:8000", help="the server")
-    parser.add_argument("--token", help="by default FPINQ_TOKEN")
-    parser.add_argument("--epsilon", default="0.1", help="how much of the budget to use, such as 0.1 or 1/3")
+    parser.add_argument("--url", help=f"the server; by default FPINQ_URL's, or {_URL}")
+    parser.add_argument("--token", help="by default FPINQ_TOKEN's")
+    parser.add_argument(
+        "--epsilon", default="0.1", help="how much of the budget to use, such as 1/3; by default %(default)s"
+    )
     parser.add_argument("--bounds", nargs=2, metavar=("LOW", "HIGH"), help="the least and the largest value")
     parser.add_argument("--where", action="append", default=[], help='such as "x.age > 17"')
     parser.add_argument("--by", help='one answer for each key, such as "x.gender"')
@@ -27,35 +34,54 @@ def run(arguments: Namespace) -> int:
     """Ask, and print the answer."""
     import fpinq as fp
 
-    table = _table(fp.connect(arguments.url, arguments.token), arguments.dataset)
+    _check(arguments)
+    url = arguments.url or os.environ.get("FPINQ_URL") or _URL
+    table = _table(fp.connect(url, arguments.token), arguments.dataset)
     for predicate in arguments.where:
         table = table.where(_lambda(predicate))
     match arguments.question:
         case "budget":
-            print(table.remaining)
+            _print(table.remaining, decimal_down)
             return 0
         case "price":
-            print(table.price(arguments.epsilon))
+            _print(table.price(arguments.epsilon))
             return 0
         case "count":
             asked: Any = fp.count()
         case question:
-            if arguments.expression is None:
-                raise ProgramError(f'{question} of what? Say fpinq query … {question} "x.age"')
             of = _lambda(arguments.expression)
             asked = getattr(fp, question)(of, bounds=_bounds(arguments.bounds))
     if arguments.by is None:
         _print(table.query(arguments.epsilon, asked))
         return 0
-    keys = None if arguments.keys is None else [_constant(key) for key in arguments.keys.split(",")]
-    _print(table.query(arguments.epsilon, asked, by=_lambda(arguments.by), keys=keys))
+    by = _lambda(arguments.by)
+    _print(table.query(arguments.epsilon, asked, by=by, keys=_keys(arguments.keys, table, by)))
     return 0
 
 
+def _check(arguments: Namespace) -> None:
+    """ProgramError if something was said that the question does not use: it may have meant another."""
+    question = arguments.question
+    if question in _OF_A_COLUMN:
+        if arguments.expression is None:
+            raise ProgramError(f'{question} of what? Say fpinq query … {question} "x.age"')
+    elif arguments.expression is not None:
+        raise ProgramError(
+            f"{question} is of rows, not of {arguments.expression!r}: leave it out; "
+            'which rows is said by --where "x.age > 17"'
+        )
+    elif arguments.bounds is not None:
+        raise ProgramError(f"{question} has no bounds: leave out --bounds")
+    if arguments.keys is not None and arguments.by is None:
+        raise ProgramError('--keys of what? Say --by "x.gender" too')
+
+
 def _table(catalog: Mapping[str, Any], name: str) -> Any:
-    data_set, _, table = name.partition(".")
+    data_set, dot, table = name.partition(".")
     found = catalog[data_set]
     if not isinstance(found, Mapping):
+        if dot:
+            raise ProgramError(f"{data_set} is one table: say {data_set}, not {name}")
         return found
     if table not in found:
         tables = " or ".join(f"{data_set}.{t}" for t in found)
@@ -76,21 +102,20 @@ def _lambda(expression: str) -> Callable[[Any], Any]:
 
 
 def _bounds(given: list[str] | None) -> tuple[Any, Any] | None:
-    return None if given is None else (_constant(given[0]), _constant(given[1]))
+    return None if given is None else (number(given[0]), number(given[1]))
 
 
-def _constant(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _keys(given: str | None, table: Any, by: Callable[[Any], Any]) -> list[Any] | None:
+    """The keys as values of the type that is partitioned by. Asking for the type is free."""
+    if given is None:
+        return None
+    type_ = Type(table.select(lambda x: {"key": by(x)}).schema["key"])
+    return [constant(key, type_) for key in given.split(",")]
 
 
-def _print(answer: Any) -> None:
+def _print(answer: Any, show: Callable[[Any], str] = str) -> None:
     if isinstance(answer, Mapping):
         for key, one in answer.items():
-            print(f"{key}\t{one}")
+            print(f"{key}\t{show(one)}")
     else:
-        print(answer)
+        print(show(answer))

@@ -1,20 +1,40 @@
-"""fpinq serve: the protected system over HTTP."""
+"""fpinq serve: the protected system over HTTP.
+
+    load ──▸ listen ──▸ announce ──▸ serve
+
+What cannot be served is found before it is announced, and before there are
+workers: a worker that cannot start would be started again for ever.
+"""
 
 import os
+import socket
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
+from fpinq.cli.options import number, port
 from fpinq.model.errors import ProgramError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+# How many connections may wait to be taken.
+BACKLOG = 2048
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `fpinq serve`."""
-    parser.add_argument("--config", default="fpinq.toml", help="the owner's configuration")
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen; put TLS in front of the rest")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--workers", type=int, default=1, help="how many processes share the ledger")
+    parser.add_argument("--config", default="fpinq.toml", help="the owner's configuration (%(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="where to listen (%(default)s); put TLS in front of the rest"
+    )
+    parser.add_argument("--port", type=port, default=8000, help="0 for any that is free (%(default)s)")
+    parser.add_argument(
+        "--workers", type=number, default=1, help="how many processes share the ledger (%(default)s)"
+    )
     parser.add_argument("--quantum", help="release replies at multiples of this time, such as 250ms")
 
 
@@ -23,23 +43,17 @@ def run(arguments: Namespace) -> int:
     needs_server()
     import uvicorn
 
-    from fpinq.server.config import load, seconds
-
-    config = load(arguments.config)
-    if arguments.quantum is not None:
-        seconds(arguments.quantum)
-    print(
-        f"fpinq serves {', '.join(config.data_sets) or 'no data sets yet'} at "
-        f"http://{arguments.host}:{arguments.port}  (docs at /docs)",
-        file=sys.stderr,
-    )
     os.environ["FPINQ_CONFIG"] = arguments.config
     os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
-    uvicorn.run(
-        "fpinq.cli.serve:application",
-        factory=True,
-        host=arguments.host,
-        port=arguments.port,
+    app: Any = application()
+    house = app.state.house
+    alone = arguments.workers == 1
+    if not alone:
+        house.close()  # each worker loads its own
+    listening = _listen(arguments.host, arguments.port)
+    config = uvicorn.Config(
+        app if alone else "fpinq.cli.serve:application",
+        factory=not alone,
         workers=arguments.workers,
         # A reply holds what was asked for and nothing about when or by what it was made.
         date_header=False,
@@ -47,6 +61,13 @@ def run(arguments: Namespace) -> int:
         access_log=False,
         log_level="warning",
     )
+    held = ", ".join(house.data_sets) or "no data sets yet"
+    print(f"fpinq serves {held} at {_address(listening)}  (docs at /docs)", file=sys.stderr, flush=True)
+    with suppress(KeyboardInterrupt), listening:
+        if alone:
+            uvicorn.Server(config).run(sockets=[listening])
+        else:
+            _supervise(config, listening)
     return 0
 
 
@@ -67,3 +88,31 @@ def needs_server() -> None:
         import uvicorn  # noqa: F401
     except ImportError:
         raise ProgramError('the server needs more packages: pip install "fpinq[server]"') from None
+
+
+def _listen(host: str, at: int) -> socket.socket:
+    """A socket that takes connections from now on; they are answered once there is a worker."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, at), family=family, backlog=BACKLOG)
+    except OSError as error:
+        why = str(error.strerror or error).partition(" (while")[0]
+        raise ProgramError(f"cannot listen at {host}, port {at}: {why}") from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    host, at = listening.getsockname()[:2]
+    return f"http://[{host}]:{at}" if ":" in host else f"http://{host}:{at}"
+
+
+def _supervise(config: "uvicorn.Config", listening: socket.socket) -> None:
+    """Worker processes on one socket, until told to stop."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    more: dict[str, Any] = {}
+    if "target" in signature(Multiprocess).parameters:  # uvicorn's earlier versions ask for it
+        more["target"] = uvicorn.Server(config).run
+    Multiprocess(config, sockets=[listening], **more).run()

@@ -7,19 +7,23 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from fpinq.model import epsilon as exact
-from fpinq.model.errors import ProgramError, suggest
-from fpinq.model.expressions import COLUMN_TYPES, Type
+from fpinq.model.errors import BadEpsilon, ProgramError, suggest
+from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Type
 from fpinq.server.limits import Limits
 
 # The cap of analysts that have none of their own.
 EVERYBODY = "*"
 
 ENGINES = ("duckdb", "reference", "spark")
+# What is said of a table: where there are several, of each.
+OF_A_TABLE = ("path", "rows_per_unit", "schema", "columns")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
@@ -83,7 +87,7 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
         },
         tokens=folder / _text(written.get("tokens", "fpinq.tokens"), "tokens"),
         ledger=ledger if is_url(ledger) else str(folder / ledger),
-        quantum_seconds=seconds(written.get("quantum", "0")),
+        quantum_seconds=seconds(written.get("quantum", 0), "quantum: "),
         limits=Limits(**limits),
         spark=_spark(_mapping(written.get("spark", {}), "spark")),
     )
@@ -94,14 +98,35 @@ def is_url(ledger: str) -> bool:
     return ledger.startswith(("postgresql://", "postgres://"))
 
 
-def seconds(text: object) -> Fraction:
+def seconds(text: object, where: str = "") -> Fraction:
     """A time such as 250ms, 2s, 1.5s, 30d or 0."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|m|h|d|)", str(text))
-    if match is None:
-        raise ProgramError(f"{text!r} is not a time: write 250ms, 2s, 10m, 12h or 30d")
-    per_second = {"ms": 1000, "s": 1, "": 1}
-    in_seconds = {"m": 60, "h": 3600, "d": 86400}
-    return Fraction(match[1]) * in_seconds.get(match[2], 1) / per_second.get(match[2], 1)
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|m|h|d|)", str(text), re.ASCII)
+    if match is None or (not match[2] and Fraction(match[1])):
+        raise ProgramError(f"{where}{text!r} is not a time: write 250ms, 2s, 10m, 12h or 30d")
+    in_milliseconds = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+    return Fraction(match[1]) * in_milliseconds[match[2]] / 1000
+
+
+def check_column(known: Any, where: str) -> None:
+    """ProgramError unless what is public of a column has the right form, whatever the column's type is."""
+    _check_keys(_mapping(known, where), {"bounds", "keys"}, where)
+    bounds, keys = known.get("bounds"), known.get("keys")
+    if bounds is not None:
+        pair = isinstance(bounds, list | tuple) and len(bounds) == 2
+        if not pair or not all(type(bound) in (int, float, Fraction) for bound in bounds):
+            raise ProgramError(f"{where}: bounds are a pair of numbers, such as bounds = [0, 110]")
+        if not all(isfinite(bound) for bound in bounds if type(bound) is float):
+            raise ProgramError(f"{where}: bounds are finite numbers")
+        if not all(INT64_MIN <= bound <= INT64_MAX for bound in bounds if type(bound) is int):
+            raise ProgramError(f"{where}: whole bounds have 64 bits; of a column of floats write 1e23")
+        if bounds[0] > bounds[1]:
+            raise ProgramError(f"{where}: bounds are reversed")
+    if keys is not None:
+        plain = isinstance(keys, list | tuple) and all(
+            isinstance(key, bool | int | float | str | date) for key in keys
+        )
+        if not plain or not keys:
+            raise ProgramError(f"{where}: keys are a list of values, such as keys = [0, 1]")
 
 
 def _spark(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,22 +140,7 @@ def _spark(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
     where = f"datasets.{name}"
-    _check_keys(
-        given,
-        {
-            "path",
-            "engine",
-            "budget",
-            "unit",
-            "rows_per_unit",
-            "schema",
-            "columns",
-            "tables",
-            "caps",
-            "block_of",
-        },
-        where,
-    )
+    _check_keys(given, {*OF_A_TABLE, "engine", "budget", "unit", "tables", "caps", "block_of"}, where)
     if not NAME.fullmatch(name):
         raise ProgramError(f"{name!r} is no name for a data set: letters, digits, _ and -, at most 64")
     if "budget" not in given:
@@ -142,33 +152,41 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
     if "tables" in given:
         if unit is None:
             raise ProgramError(f'{where}: several tables must be about the same people: say unit = "…"')
-        if "path" in given:
-            raise ProgramError(f"{where}: either path or tables")
+        for key in OF_A_TABLE:
+            if key in given:
+                raise ProgramError(
+                    f"{where}: with tables, say {key} under {where}.tables.TABLE, of each table"
+                )
+        entries = _mapping(given["tables"], f"{where}.tables")
+        if not entries:
+            raise ProgramError(f"{where}.tables has no table")
         tables = {
             table: _table(_mapping(entry, f"{where}.tables.{table}"), f"{where}.tables.{table}", folder, True)
-            for table, entry in _mapping(given["tables"], f"{where}.tables").items()
+            for table, entry in entries.items()
         }
     else:
-        own = {key: given[key] for key in ("path", "rows_per_unit", "schema", "columns") if key in given}
+        own = {key: given[key] for key in OF_A_TABLE if key in given}
         tables = {name: _table(own, where, folder, unit is not None)}
     caps = _mapping(given.get("caps", {}), f"{where}.caps")
     return DataSet(
         name=name,
-        budget=exact.budget(given["budget"]),
+        budget=_budget(given["budget"], f"{where}.budget"),
         tables=tables,
         unit=None if unit is None else _text(unit, f"{where}.unit"),
         engine=engine,
-        caps={analyst: exact.budget(cap) for analyst, cap in caps.items()},
+        caps={analyst: _budget(cap, f"{where}.caps.{analyst}") for analyst, cap in caps.items()},
         block_of=None if "block_of" not in given else _text(given["block_of"], f"{where}.block_of"),
     )
 
 
 def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool) -> TableConfig:
-    _check_keys(given, {"path", "rows_per_unit", "schema", "columns"}, where)
+    _check_keys(given, set(OF_A_TABLE), where)
     if "path" not in given:
         raise ProgramError(f'{where} needs a path, such as path = "people.parquet"')
     paths = given["path"] if isinstance(given["path"], list) else [given["path"]]
     found = [_place(_text(path, f"{where}.path"), folder) for path in paths]
+    if not found:
+        raise ProgramError(f"{where}.path has no path")
     most = given.get("rows_per_unit")
     if of_persons and (type(most) is not int or most < 1):
         raise ProgramError(f"{where} needs rows_per_unit, a whole number ≥ 1")
@@ -177,9 +195,7 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
     schema = given.get("schema")
     columns = _mapping(given.get("columns", {}), f"{where}.columns")
     for column, known in columns.items():
-        _check_keys(
-            _mapping(known, f"{where}.columns.{column}"), {"bounds", "keys"}, f"{where}.columns.{column}"
-        )
+        check_column(known, f"{where}.columns.{column}")
     return TableConfig(
         source=found if isinstance(given["path"], list) else found[0],
         schema=None if schema is None else _schema(_mapping(schema, f"{where}.schema"), where),
@@ -196,11 +212,18 @@ def _place(path: str, folder: Path) -> str:
 def _schema(given: Mapping[str, Any], where: str) -> dict[str, Type]:
     known = {type_.value: type_ for type_ in COLUMN_TYPES}
     for column, type_ in given.items():
-        if type_ not in known:
+        if not isinstance(type_, str) or type_ not in known:
             raise ProgramError(
                 f"{where}.schema.{column}: unknown type {type_!r}; the types are {', '.join(known)}"
             )
     return {column: known[type_] for column, type_ in given.items()}
+
+
+def _budget(given: Any, where: str) -> Fraction:
+    try:
+        return exact.budget(given)
+    except BadEpsilon as error:
+        raise BadEpsilon(f"{where}: {error}") from None
 
 
 def _check_keys(given: Mapping[str, Any], known: set[str], where: str) -> None:

@@ -1,8 +1,8 @@
 """The house: everything a server holds, and who may come in."""
 
 import logging
-from collections.abc import Collection, Mapping
-from fractions import Fraction
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -10,14 +10,15 @@ from fpinq.ledger import RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.model.actions import TableVariable
-from fpinq.model.errors import KernelViolation, ProgramError
-from fpinq.model.expressions import Schema, Type, checked_value
+from fpinq.model.errors import BadData, KernelViolation, ProgramError
+from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_value
 from fpinq.model.plans import Persons, Shape
+from fpinq.model.transformations import has_duplicates
 from fpinq.runtime.contents import contents_of
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
-from fpinq.server.config import EVERYBODY, Config, DataSet
+from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
@@ -53,7 +54,8 @@ class House:
         if data_set.block_of is not None and data_set.block_of not in self.data_sets:
             raise UnknownDataSet(f"{name!r} is a block of {data_set.block_of!r}, which must come before it")
         sources = [(table.source, table.schema) for table in data_set.tables.values()]
-        contents = contents_of(sources, name, engine=self._engines.of(name, data_set.engine))
+        with _about(name):
+            contents = contents_of(sources, name, engine=self._engines.of(name, data_set.engine))
         facts: dict[str, Any] = {
             "contents": contents.hashes,
             "unit": data_set.unit,
@@ -62,8 +64,11 @@ class House:
             "block_of": data_set.block_of,
         }
         self.ledger.check(name, data_set.budget, **facts)
-        shape = self._load(data_set)
-        check_metadata(data_set, shape)
+        with _about(name):
+            shape = self._load(data_set)
+        check_columns(data_set, schemas_of(name, shape))
+        if data_set.block_of is not None:
+            check_block(data_set, shape, self.data_sets[data_set.block_of], self._shapes[data_set.block_of])
         contents.check_unchanged(name)
         self.system.protect(name, shape, data_set.budget, **facts)
         self._shapes[name] = shape
@@ -154,27 +159,85 @@ class House:
         self.ledger.close()
 
 
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    """BadData that says of which data set."""
+    try:
+        yield
+    except (BadData, OSError) as error:
+        raise BadData(f"datasets.{name}: {error}") from None
+
+
 def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:
     """The tables of a data set and their columns."""
     return dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
 
 
-def check_metadata(data_set: DataSet, shape: Shape) -> None:
+def check_block(block: DataSet, shape: Shape, base: DataSet, base_shape: Shape) -> None:
+    """ProgramError unless a block can be asked together with what grew by it: found before it is promised."""
+    if block.unit != base.unit:
+        raise _no_block(block, base, f"unit is {block.unit or 'a row'}, not {base.unit or 'a row'}")
+    if block.engine != base.engine:
+        raise _no_block(block, base, f"engine is {block.engine}, not {base.engine}")
+    ours, theirs = _tables_of(block, shape), _tables_of(base, base_shape)
+    if list(ours) != list(theirs):
+        found, expected = (
+            ", ".join(schemas_of(block.name, shape)),
+            ", ".join(schemas_of(base.name, base_shape)),
+        )
+        raise _no_block(block, base, f"tables are {found}, not {expected}")
+    for table, schema in ours.items():
+        if dict(schema.columns) != dict(theirs[table].columns):
+            found, expected = _columns(schema), _columns(theirs[table])
+            raise _no_block(block, base, f"columns{table and f' of {table}'} are {found}, not {expected}")
+
+
+def _no_block(block: DataSet, base: DataSet, why: str) -> ProgramError:
+    return ProgramError(
+        f"datasets.{block.name} cannot be a block of {base.name!r}: its {why}. "
+        "Make it the same, or leave out block_of"
+    )
+
+
+def _tables_of(data_set: DataSet, shape: Shape) -> dict[str, Schema]:
+    """The tables of a data set; where there is only one, its name does not matter."""
+    found = schemas_of(data_set.name, shape)
+    if len(found) > 1:
+        return found
+    (only,) = found.values()
+    return {"": only}
+
+
+def _columns(schema: Schema) -> str:
+    return "(" + ", ".join(f"{name} {type_.value}" for name, type_ in schema.columns) + ")"
+
+
+def check_columns(data_set: DataSet, schemas: Mapping[str, Schema]) -> None:
     """ProgramError if bounds or keys do not fit the columns: the owner's mistake, found at the start."""
-    schemas = schemas_of(data_set.name, shape)
     for table, given in data_set.tables.items():
+        of_table = "" if list(data_set.tables) == [data_set.name] else f".tables.{table}"
         for column, known in given.columns.items():
-            type_ = schemas[table].type_of(column)
-            where = f"{data_set.name}: column {column!r}"
-            bounds = known.get("bounds")
-            if bounds is not None:
-                numeric = all(type(bound) in (int, float, Fraction) for bound in bounds)
-                if type_ not in (Type.INT64, Type.FLOAT64) or len(bounds) != 2 or not numeric:
-                    raise ProgramError(f"{where}: bounds are a pair of numbers, of a column of numbers")
-                if not bounds[0] <= bounds[1]:
-                    raise ProgramError(f"{where}: bounds are reversed")
-            for key in known.get("keys") or ():
-                checked_value(float(key) if type_ is Type.FLOAT64 and type(key) is int else key, type_)
+            where = f"datasets.{data_set.name}{of_table}.columns.{column}"
+            check_column(known, where)
+            try:
+                _check_types(known, schemas[table].type_of(column))
+            except ProgramError as error:
+                raise ProgramError(f"{where}: {error}") from None
+
+
+def _check_types(known: Mapping[str, Any], type_: Type) -> None:
+    """ProgramError if what is public of a column is not of its type."""
+    bounds, keys = known.get("bounds"), known.get("keys")
+    if bounds is not None:
+        if type_ not in (Type.INT64, Type.FLOAT64):
+            raise ProgramError(f"only numbers have bounds, and it is {type_.value}")
+        if type_ is Type.INT64 and not INT64_MIN <= bounds[0] <= bounds[1] <= INT64_MAX:
+            raise ProgramError("bounds of whole numbers have 64 bits")
+    if keys is not None:
+        whole = type_ is Type.FLOAT64  # 1 is as good as 1.0
+        found = [checked_value(float(key) if whole and type(key) is int else key, type_) for key in keys]
+        if has_duplicates(found):
+            raise ProgramError("a key is there twice")
 
 
 def _public(known: Mapping[str, Any]) -> dict[str, Any]:

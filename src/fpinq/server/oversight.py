@@ -1,26 +1,59 @@
-"""What the owner's commands read and change in a server's ledger, whether a server runs or not."""
+"""What the owner's commands read and change, whether a server runs or not: columns, and a server's ledger."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 
-from fpinq.ledger import open_ledger
-from fpinq.server.config import Config
+from fpinq.engines.duckdb import DuckDB
+from fpinq.ledger import Ledger, open_ledger
+from fpinq.model.errors import BadData, ProgramError
+from fpinq.model.expressions import Schema
+from fpinq.server.config import Config, DataSet, is_url
+
+
+def schemas(data_set: DataSet) -> dict[str, Schema] | None:
+    """The columns of a data set's tables, read off the files; None where only another engine can tell."""
+    if data_set.engine == "spark":
+        return None
+    engine = DuckDB()
+    try:
+        found = {
+            name: engine.add_root(name, table.source, table.schema) for name, table in data_set.tables.items()
+        }
+    except BadData as error:
+        raise BadData(f"datasets.{data_set.name}: {error}") from None
+    finally:
+        engine.close()
+    for name, schema in found.items():
+        if data_set.unit is not None and data_set.unit not in schema.names():
+            raise BadData(f"datasets.{data_set.name}: {name} has no column {data_set.unit!r}")
+    return found
 
 
 def state(config: Config) -> tuple[Mapping[str, Fraction], set[str]]:
     """What is left of every data set that was served, and which are frozen."""
-    ledger = open_ledger(config.ledger)
-    try:
-        roots = ledger.roots()
-    finally:
-        ledger.close()
+    with _ledger(config) as ledger:
+        roots = {} if ledger is None else ledger.roots()
     return {name: root.remaining for name, root in roots.items()}, {n for n, r in roots.items() if r.frozen}
 
 
 def freeze(config: Config, name: str, frozen: bool) -> None:
     """Freeze a data set, or let it be asked again, in every server on this ledger."""
-    ledger = open_ledger(config.ledger)
-    try:
+    with _ledger(config) as ledger:
+        if ledger is None or name not in ledger.roots():
+            raise ProgramError(f"{name!r} is not in the ledger yet: start the server once, fpinq serve")
         (ledger.freeze if frozen else ledger.unfreeze)(name)
+
+
+@contextmanager
+def _ledger(config: Config) -> Iterator[Ledger | None]:
+    """The ledger of a configuration; None if nothing was served yet. Looking makes none."""
+    if not is_url(config.ledger) and not os.path.exists(config.ledger):
+        yield None
+        return
+    ledger = open_ledger(config.ledger, create=False)
+    try:
+        yield ledger
     finally:
         ledger.close()

@@ -9,10 +9,12 @@ back, it lets a stranger in no further than the budget.
 """
 
 import hmac
+import os
 import secrets
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -64,9 +66,11 @@ class Tokens:
         self._path = str(path)
         self._clock = clock
         self._local = local()
-        with self._connection() as connection:
-            connection.executescript(_SCHEMA)
-        Path(self._path).chmod(0o600)
+        _keep_private(self._path)
+        try:
+            self._connection().executescript(_SCHEMA)
+        except sqlite3.Error as error:
+            raise ProgramError(f"the tokens cannot be kept at {self._path!r}: {error}") from None
 
     def create(self, name: str, role: str, seconds: int | None = None) -> str:
         """A new token for a person: the only time it is shown."""
@@ -138,6 +142,18 @@ class Tokens:
             found = self._local.connection = sqlite3.connect(self._path, timeout=10, isolation_level=None)
             found.execute("PRAGMA journal_mode = WAL")
         return found
+
+
+def _keep_private(path: str) -> None:
+    """Make the file, if there is none, for its owner only. SQLite gives its -wal and -shm the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        for beside in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                if os.stat(path + beside).st_mode & 0o077:
+                    os.chmod(path + beside, 0o600)
+    except OSError as error:
+        raise ProgramError(f"the tokens cannot be kept at {path!r}: {error.strerror}") from None
 
 
 _REFUSAL = "a valid token is needed: ask the data's owner for one (fpinq token create)"

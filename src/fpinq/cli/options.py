@@ -1,0 +1,20 @@
+"""Options that are numbers: refused while the command line is read, with what they may be."""
+
+from argparse import ArgumentTypeError
+
+
+def number(text: str) -> int:
+    """How many of something: at least one."""
+    return _between(text, 1, None, "a whole number ≥ 1")
+
+
+def port(text: str) -> int:
+    """A port to listen at; 0 is any that is free."""
+    return _between(text, 0, 65535, "a port from 1 to 65535, or 0 for any that is free")
+
+
+def _between(text: str, least: int, most: int | None, what: str) -> int:
+    found = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if found < least or (most is not None and found > most):
+        raise ArgumentTypeError(f"{text!r} is not {what}")
+    return found

@@ -1,0 +1,146 @@
+"""fpinq query: a mistake costs nothing, and what is written means what it says."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fpinq.cli.constants import constant
+from fpinq.cli.main import main
+from fpinq.model.errors import ProgramError
+from fpinq.model.expressions import Type
+from server.live import Live, people, serve
+
+ROWS = [
+    {"age": 20 + i % 50, "well": i % 2 == 0, "seen": date(2024, 2, 29 if i % 4 else 28), "code": str(i % 2)}
+    for i in range(100)
+]
+EXACTLY = ("--epsilon", "1000000")
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with serve(tmp_path, people(10**9, rows=ROWS)) as found:
+        yield found
+
+
+def ask(live: Live, *arguments: str) -> int:
+    return main(["query", *arguments, "--url", live.url, "--token", live.token()])
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["people.foo", "count"], "people is one table: say people, not people.foo"),
+        (["people", "count", "x.age"], "count is of rows, not of 'x.age'"),
+        (["people", "budget", "x.age"], "budget is of rows"),
+        (["people", "count", "--bounds", "0", "1"], "count has no bounds"),
+        (["people", "count", "--keys", "0,1"], '--by "x.gender"'),
+        (["people", "sum", "x.age", "--bounds", "low", "high"], "'low' is no number"),
+        (["people", "count", "--by", "x.well", "--keys", "yes,no"], "'yes' is no bool, such as true"),
+    ],
+)
+def test_what_the_question_does_not_use_is_refused_and_not_charged(
+    live: Live, asked: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(live, *asked) == 2
+    assert says in capsys.readouterr().err
+    assert live.left() == 10**9
+
+
+@pytest.mark.parametrize(
+    ("by", "keys", "answer"),
+    [
+        ("x.well", "true,false", "True\t50 ± 0\nFalse\t50 ± 0"),
+        ("x.seen", "2024-02-29,2024-02-28", "2024-02-29\t75 ± 0\n2024-02-28\t25 ± 0"),
+        ("x.code", "0,1", "0\t50 ± 0\n1\t50 ± 0"),
+        ("x.age % 2", "0,1", "0\t50 ± 0\n1\t50 ± 0"),
+        ("x.age / 2", "10,10.5", "10.0\t2 ± 0\n10.5\t2 ± 0"),
+    ],
+)
+def test_keys_have_the_type_of_what_is_partitioned_by(
+    live: Live, by: str, keys: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(live, "people", "count", "--by", by, "--keys", keys, *EXACTLY) == 0
+    assert capsys.readouterr().out.strip() == answer
+
+
+def test_a_budget_is_shown_in_decimals_that_never_show_more_than_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(tmp_path, people(Fraction(2, 3))) as live:
+        assert ask(live, "people", "budget") == 0
+    assert capsys.readouterr().out == "0.666666\n"
+
+
+def test_the_address_is_fpinq_url_s_if_none_is_given(
+    live: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FPINQ_URL", live.url)
+    monkeypatch.setenv("FPINQ_TOKEN", live.token())
+    assert main(["query", "people", "budget"]) == 0
+    assert capsys.readouterr().out == "1000000000\n"
+
+
+def test_the_help_says_what_a_question_costs_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["query", "--help"])
+    assert "by default 0.1" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_reader_that_has_seen_enough_is_no_traceback() -> None:
+    asked = [sys.executable, "-m", "fpinq", "demo"]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 141
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "value"),
+    [
+        ("true", Type.BOOL, True),
+        ("1", Type.INT64, 1),
+        ("1", Type.FLOAT64, 1.0),
+        ("1", Type.STRING, "1"),
+        ("true", Type.STRING, "true"),
+        ("2024-02-29", Type.DATE, date(2024, 2, 29)),
+        ("2024-02-29T12:00:00", Type.TIMESTAMP, datetime(2024, 2, 29, 12)),
+        ("true", None, True),
+        ("1", None, 1),
+        ("1.5", None, 1.5),
+        ("2024-02-29", None, date(2024, 2, 29)),
+        ("2024-02-29 12:00", None, datetime(2024, 2, 29, 12)),
+        ("1\nx = 2", None, "1\nx = 2"),
+        ("[1]", None, "[1]"),
+        ("", None, ""),
+        ("nan", None, "nan"),
+    ],
+)
+def test_constants(text: str, type_: Type | None, value: Any) -> None:
+    found = constant(text, type_)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("1", Type.BOOL),
+        ("1.5", Type.INT64),
+        ("9" * 30, Type.INT64),
+        ("inf", Type.FLOAT64),
+        ("2023-02-29", Type.DATE),
+        ("20240229", Type.DATE),
+        ("2024-02-29T12:00:00+01:00", Type.TIMESTAMP),
+    ],
+)
+def test_what_is_no_constant_of_a_type(text: str, type_: Type) -> None:
+    with pytest.raises(ProgramError):
+        constant(text, type_)
