@@ -23,7 +23,7 @@ from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import ReferenceEngine
 from fpinq.runtime.refusals import TooLarge
-from fpinq.server.limits import Limits
+from fpinq.server.limits import Limits, rows_per_record
 
 # How often a measurement that ran out of time is interrupted.
 AGAIN_SECONDS = 0.05
@@ -56,6 +56,9 @@ class Engines:
         if isinstance(plan, Term) and plan.nodes > self._limits.plan_nodes:
             most = self._limits.plan_nodes
             raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
+        if rows_per_record(plan) > self._limits.rows_per_record:
+            most = self._limits.rows_per_record
+            raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")
         check = getattr(self._engine(plan), "check_unchanged", None)
         if check is not None:
             check(plan)
