@@ -123,10 +123,10 @@ def test_tokens_that_others_can_read_are_taken_from_them(tmp_path: Path) -> None
 
 
 def test_where_no_tokens_can_be_kept_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ProgramError, match="tokens cannot be kept at .*No such file"):
+    with pytest.raises(ProgramError, match=r"tokens cannot be kept at .*No such file"):
         Tokens(tmp_path / "nowhere" / "tokens")
     (tmp_path / "people.csv").write_text("age,gender\n" * 100)
-    with pytest.raises(ProgramError, match="tokens cannot be kept at .*not a database"):
+    with pytest.raises(ProgramError, match=r"tokens cannot be kept at .*not a database"):
         Tokens(tmp_path / "people.csv")
 
 

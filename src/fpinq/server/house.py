@@ -1,7 +1,7 @@
 """The house: everything a server holds, and who may come in."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -44,7 +44,7 @@ class House:
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_ledger(config.ledger)
         self.system = ProtectedSystem(self._engines, record=self.ledger, mechanism=mechanism)
-        self.room = Room(config.limits.tables_per_session, self._tables_of)
+        self.room = Room(config.limits.tables_per_session, self._tables_with)
         for data_set in config.data_sets.values():
             self.add(data_set)
 
@@ -128,8 +128,10 @@ class House:
         """Entries of the ledger after one, oldest first, each with its hash."""
         return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
 
-    def _tables_of(self, session: str, analyst: str) -> Collection[TableVariable]:
-        return self.ledger.configuration(session, analyst).environment.keys()
+    def _tables_with(self, session: str, targets: Sequence[TableVariable], analyst: str) -> int:
+        """How many tables a session would hold with these bound; the data sets are among them."""
+        held = self.ledger.configuration(session, analyst).environment
+        return len(held) + sum(target not in held for target in targets)
 
     def _facts(self, name: str, state: RootState) -> dict[str, Any]:
         data_set, shape = self.data_sets[name], self._shapes[name]
