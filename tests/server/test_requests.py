@@ -202,6 +202,15 @@ def test_a_session_that_holds_all_its_tables_may_still_use_their_names_again(
     assert live.act(session, token, _assign(WHERE, "t0")).status == 200
 
 
+@pytest.mark.parametrize("missing", ["request_id", "action"])
+def test_what_is_missing_is_said_to_be_missing(live: Live, token: str, session: str, missing: str) -> None:
+    body = {"request_id": "1", "action": COUNT}
+    del body[missing]
+    reply = live.send("POST", f"/sessions/{session}/actions", body, token)
+    assert reply.code == "bad_wire"
+    assert reply.json["error"]["message"].startswith(f"'{missing}' is missing")
+
+
 @pytest.mark.parametrize("first_looks", [1, 5])
 def test_a_session_s_tables_are_counted_in_all_processes_together(tmp_path: Path, first_looks: int) -> None:
     config = Config(

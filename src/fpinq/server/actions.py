@@ -18,7 +18,7 @@ from typing import Any
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
 from fpinq.model.actions import Action, Query
-from fpinq.runtime.refusals import NotAllowed, TooLarge, TooManyRequests
+from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
 from fpinq.server.tokens import Bearer
@@ -70,9 +70,7 @@ class Actions:
     async def _answer(self, scope: Scope, receive: bodies.Receive) -> replies.Reply:
         house = self._house
         headers = dict(scope["headers"])
-        bearer = house.admit(headers.get(b"authorization"))
-        if bearer.role != "analyst":
-            raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
+        bearer = house.admit_analyst(headers.get(b"authorization"))
         if self._under_way > house.limits.concurrent_requests:
             raise TooManyRequests(f"at most {house.limits.concurrent_requests} requests at a time")
         try:
@@ -98,8 +96,11 @@ class Actions:
             raise BadWire(f"unknown key {min(unknown)[:40]!r}")
         if "request_id" not in body and header is not None:
             body["request_id"] = header.decode("latin-1")
+        for key in ("request_id", "action"):
+            if key not in body:
+                raise BadWire(f'{key!r} is missing: send {{"request_id": …, "action": …}}')
         request_id = bodies.text(body, "request_id", REQUEST_ID_CHARACTERS)
-        action: Action = wire.from_json(body.get("action"), Action)
+        action: Action = wire.from_json(body["action"], Action)
         self._house.limits.check_action(action)
         return request_id, action
 

@@ -16,7 +16,7 @@ from fpinq.model.plans import Persons, Shape
 from fpinq.model.transformations import has_duplicates
 from fpinq.runtime.contents import contents_of
 from fpinq.runtime.mechanisms import draw
-from fpinq.runtime.refusals import UnknownDataSet
+from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
 from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
 from fpinq.server.engines import Engines
@@ -93,6 +93,13 @@ class House:
             raise KernelViolation("the server has stopped")
         bearer = self.tokens.bearer(None if authorization is None else authorization.decode("latin-1"))
         self._rate.take(bearer.name)
+        return bearer
+
+    def admit_analyst(self, authorization: bytes | None) -> Bearer:
+        """Whom a request comes from, if it may come now and ask."""
+        bearer = self.admit(authorization)
+        if bearer.role != "analyst":
+            raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
         return bearer
 
     def failed(self, error: BaseException) -> None:
