@@ -236,7 +236,10 @@ def test_a_session_s_tables_are_counted_in_all_processes_together(tmp_path: Path
 
 
 def test_the_tables_of_one_session_are_not_looked_up_under_everybody_s_lock() -> None:
+    looked = []
+
     def look(session: str, targets: Sequence[str], analyst: str) -> int:
+        looked.append(session)
         if session == "long":
             room.check("short", Assign("t", Distinct(), ("people",)), "bob")
         return 1
@@ -246,6 +249,7 @@ def test_the_tables_of_one_session_are_not_looked_up_under_everybody_s_lock() ->
     asking = threading.Thread(target=room.check, args=asked, daemon=True)
     asking.start()
     asking.join(10)
+    assert looked == ["long", "short"]
     assert not asking.is_alive()
 
 
