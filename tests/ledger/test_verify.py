@@ -14,7 +14,7 @@ import pytest
 
 from fpinq.cli.main import main
 from fpinq.ledger import open_ledger, open_store
-from fpinq.ledger.entries import hash_of
+from fpinq.ledger.entries import Registered, body_of, hash_of
 from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.spending import units, units_text
 from fpinq.ledger.verify import Report, verify
@@ -161,6 +161,10 @@ FORGED: dict[str, tuple[int, Callable[[dict[str, Any]], object]]] = {
     "an unknown operation": (6, lambda f: f["action"].update(op="refund")),
     "an answer to no question": (4, lambda f: f.update(answers=2)),
     "a negative ε": (6, lambda f: f["action"].update(epsilon="-1/4")),
+    "an answer that is none": (4, lambda f: f.update(released=["garbage", None])),
+    "an answer too few": (4, lambda f: f.update(released=[])),
+    "an answer that says more": (4, lambda f: f.update(note="refund")),
+    "an action that says more": (6, lambda f: f.update(note="refund")),
     "a larger budget": (9, lambda f: f.update(budget="2")),
     "a second beginning": (2, lambda f: [f.clear(), f.update(kind="ledger", id="x", format=1)]),
 }
@@ -247,3 +251,14 @@ def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> 
     for what in ("show", "verify", "head"):
         assert main(["ledger", what, str(tmp_path / "none.ledger")]) == 2
     assert not os.listdir(tmp_path)
+
+
+def test_a_second_budget_for_the_same_contents_does_not_survive(path: Path) -> None:
+    ledger = open_ledger(path)
+    ledger.register("copy", Schema((("age", Type.INT64),)), 1, contents=["y"])
+    ledger.close()
+    (first,) = [body.contents for s in _entries(path) if isinstance(body := body_of(s), Registered)][:1]
+    damage(path, lambda c: rewrite(c, 10, lambda f: f.update(contents=list(first))))
+    with pytest.raises(LedgerCorrupt, match="people") as found:
+        verified(path)
+    assert found.value.seq == 10

@@ -26,7 +26,16 @@ from fpinq.model.queries import Count, Sum
 from fpinq.model.semantics import BOTTOM, TAU, Configuration, Measure, Told, initial, step
 from fpinq.model.sources import Part, Root, certify, remaining
 from fpinq.model.traces import Answered, Client, Observation, traces
-from fpinq.model.transformations import Concat, Distinct, GroupBy, Partitioning, PartOf, SemiJoin, Where
+from fpinq.model.transformations import (
+    Concat,
+    Distinct,
+    GroupBy,
+    Partitioning,
+    PartOf,
+    Select,
+    SemiJoin,
+    Where,
+)
 
 S = Schema.of({"k": Type.INT64, "v": Type.INT64})
 K = Column("k")
@@ -127,6 +136,8 @@ def test_persons_are_flattened_into_rows() -> None:
         (Assign("t", SemiJoin((K,), (K,)), ("A", "B")), UnboundedStability, "argument 2"),
         (Assign("A", Distinct(), ("B",)), BadTransformation, "root"),
         (Assign("", Distinct(), ("B",)), BadTransformation, "name"),
+        (Assign("x\ud800", Distinct(), ("B",)), BadTransformation, "name"),
+        (Assign("t", Select((("x\ud800", K),)), ("B",)), BadTransformation, "lone surrogate"),
         (Partition(("p",), "A", BY), BadPartition, "for every key"),
         (Partition(("p", "p"), "A", BY), BadPartition, "for every key"),
         (Partition(("p", "A"), "A", BY), BadTransformation, "root"),

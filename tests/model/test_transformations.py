@@ -28,6 +28,7 @@ from fpinq.model.plans import (
     Transformation,
     apply,
     bounded_stability,
+    roots_of,
     rows_at_most,
 )
 from fpinq.model.sources import UNBOUNDED
@@ -334,3 +335,11 @@ def test_persons_must_be_flattened_first() -> None:
 def test_senseless_bounds_are_refused(clamp: Clamp, why: str) -> None:
     with pytest.raises(BadQuery, match=why):
         apply(GroupBy((), (("t", Aggregate("sum", clamp)),)), [S])
+
+
+def test_the_roots_of_a_plan_are_found_once_each_however_it_shares() -> None:
+    plan: Plan = Term(Concat(), (RootTable("a"), RootTable("b")))
+    for _ in range(8):
+        plan = Term(Concat(), (plan, plan))
+    assert roots_of(plan) == {"a", "b"}
+    assert roots_of(PersonTable("visits", 1)) == set()

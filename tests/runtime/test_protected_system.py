@@ -1,5 +1,6 @@
 """The protected system: charge, measure, draw, record, release; never a refund."""
 
+import os
 from collections.abc import Sequence
 from fractions import Fraction
 from threading import Thread
@@ -14,7 +15,7 @@ from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Plan
 from fpinq.model.queries import Count, PrimitiveQuery, Statistic
 from fpinq.model.semantics import BOTTOM, TAU, Told
-from fpinq.model.transformations import Partitioning, Where
+from fpinq.model.transformations import Partitioning, Select, Where
 from fpinq.runtime import Answered, InMemory, Observation, ProtectedSystem, ReferenceEngine, Released
 
 ROWS = [{"a": i % 3, "b": i} for i in range(9)]
@@ -256,3 +257,50 @@ def test_the_reference_engine_checks_its_rows() -> None:
     assert engine.add_root("ok", [{"a": 1}, {"a": 2.5}]) == Schema((("a", Type.FLOAT64),))
     assert engine.add_root("typed", [], {"a": Type.INT64}) == Schema((("a", Type.INT64),))
     engine.close()
+
+
+def test_a_forked_process_spends_no_copy_of_the_budget() -> None:
+    """Each child of a pool had the whole budget again."""
+    system = ProtectedSystem(ReferenceEngine())
+    shape = system.engine.add_root("d", ROWS)  # type: ignore[attr-defined]
+    system.protect("d", shape, Fraction(1))
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:  # pragma: no cover - another process
+        try:
+            system.act(Query("d", Fraction(1), (Count(),)))
+            os.write(writing, b"answered")
+        except LedgerError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        assert b"forked" in told.read()
+    assert isinstance(system.act(Query("d", Fraction(1), (Count(),))), Answered)
+
+
+def test_what_an_engine_refuses_after_the_charge_is_no_mistake_of_the_program() -> None:
+    """A ProgramError promises that nothing was charged."""
+
+    class Refusing(ReferenceEngine):
+        def measure(self, plan: Any, by: Any, queries: Any) -> Any:
+            raise ProgramError("no such thing here")
+
+    system = ProtectedSystem(Refusing())
+    system.protect("d", system.engine.add_root("d", ROWS), Fraction(1))  # type: ignore[attr-defined]
+    with pytest.raises(EngineError, match="charge stands"):
+        system.act(Query("d", Fraction(1, 4), (Count(),)))
+    assert system.act(AskBudget()) == Told({"d": Fraction(3, 4)})
+
+
+@pytest.mark.parametrize("name", ["key", "key'", "\0key", "key'" * 3])
+def test_no_column_is_taken_for_the_key_that_siblings_are_told_by(name: str) -> None:
+    system = ProtectedSystem(ReferenceEngine(), mechanism=lambda query, found, epsilon: (found[0],))
+    system.protect("d", system.engine.add_root("d", ROWS), Fraction(1))  # type: ignore[attr-defined]
+    system.act(Partition(("p", "q"), "d", Partitioning(Column("a"), (0, 1))))
+    system.act(Assign("t", Select(((name, Column("b")),)), ("p",)))
+    told = system.act(Query("t", Fraction(1, 10), (Count(),)))
+    assert isinstance(told, Answered)
+    assert told.released == ((3,),)

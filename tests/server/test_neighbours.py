@@ -1,8 +1,11 @@
 """Equal bytes on neighbouring data, and replies at public times: what a reply is made of is public."""
 
 import json
+import resource
 import socket
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from fpinq.client.remote import Catalog, Http, RemoteSystem
 from fpinq.model.expressions import Type
 from fpinq.model.queries import Choice, PrimitiveQuery, Rank, Statistic
 from fpinq.runtime.mechanisms import Released, coordinates
-from fpinq.server.actions import until_release
+from fpinq.server.quantum import until_release
 from server.live import COUNT, Live, people, serve
 
 ROWS = [{"age": age, "name": name} for age, name in [(30, "a"), (40, "b b"), (50, ""), (60, "7")]]
@@ -163,3 +166,106 @@ def test_answers_and_refusals_leave_at_multiples_of_the_quantum(tmp_path: Path) 
             elapsed = time.monotonic() - began
             assert elapsed >= quanta * quantum - 0.01
             assert elapsed < quanta * quantum + 0.25  # a busy machine is late, never early
+
+
+def test_what_is_told_of_data_sets_leaves_at_multiples_of_the_quantum_too(tmp_path: Path) -> None:
+    """What is left falls when a query is charged: a fast look would tell when that was."""
+    with serve(tmp_path, people(1), quantum_seconds=Fraction(3, 10)) as live:
+        token = live.token()
+        for path in ("/datasets", "/datasets/people", "/metrics", "/healthz", "/nowhere"):
+            began = time.monotonic()
+            live.send("GET", path, token=token)
+            assert time.monotonic() - began >= 0.29
+
+
+def test_more_work_for_one_record_than_allowed_is_refused_before_the_charge(tmp_path: Path) -> None:
+    """A table of 10¹² rows if one person is there, and of none if not: running out of time told which."""
+    with serve(tmp_path, people(1), limits={"rows_per_record": 10_000}) as live:
+        table = live.connect()["people"].where(lambda x: x.age == 37)
+        for _ in range(2):
+            table = table.select_many(lambda x: [x.age] * 100, at_most=100).select(lambda x: {"age": x.value})
+        table.noisy_count(Fraction(1, 10**9))
+        left = live.left()
+        with pytest.raises(fp.FpinqError, match="at most 10000 rows") as refused:
+            table.concat(table).noisy_count(Fraction(1, 10**9))
+        assert type(refused.value).__name__ == "TooLarge"
+        assert live.left() == left
+
+
+def test_every_query_that_may_be_under_way_has_a_thread(tmp_path: Path) -> None:
+    """A query that waited for others was charged late, and what is left showed how long they took."""
+    started, go = threading.Semaphore(0), threading.Event()
+
+    def slow(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Released:
+        started.release()
+        go.wait(30)
+        return (7,)
+
+    with serve(tmp_path, people(1), mechanism=slow, limits={"concurrent_requests": 40}) as live:
+        token = live.token()
+        session = live.session(token)
+        with ThreadPoolExecutor(40) as pool:
+            asked = [pool.submit(live.act, session, token, {**COUNT, "epsilon": "1/100"}) for _ in range(40)]
+            try:
+                assert all(started.acquire(timeout=20) for _ in range(40))
+                assert live.left() == Fraction(6, 10)
+            finally:
+                go.set()
+            assert {each.result().status for each in asked} == {200}
+
+
+def test_whoever_has_no_token_takes_no_place(tmp_path: Path) -> None:
+    limits = {"concurrent_requests": 4}
+    with serve(tmp_path, people(1), limits=limits, quantum_seconds=Fraction(1)) as live:
+        token = live.token()
+        session = live.session(token)
+        with ThreadPoolExecutor(16) as pool:
+            strangers = [pool.submit(live.act, session, "fpq_0_0", COUNT) for _ in range(16)]
+            time.sleep(0.3)
+            assert live.act(session, token, COUNT).status == 200
+            assert {each.result().status for each in strangers} == {401}
+
+
+def test_no_name_keeps_auditors_from_reading_the_trace(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1)) as live:
+        token, auditor = live.token(), live.token("ann", "auditor")
+        session = live.session(token)
+        target = {
+            "op": "assign", "target": "x\ud800", "arguments": ["people"], "transformation": {"op": "distinct"}
+        }  # fmt: skip
+        assert live.act(session, token, target).status == 400
+        assert live.act(session, token, {**target, "target": "\x1b[31m\n"}).status == 200
+        assert live.send("GET", "/trace", token=auditor).status == 200
+
+
+def test_public_tables_that_grow_without_end_are_stopped(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1), limits={"query_seconds": 1, "literal_rows": 9000}) as live:
+        live.connect()  # a session of its own
+        token = live.token()
+        session = live.session(token)
+        schema = {"op": "schema", "columns": [["a", "int64"]]}
+        rows = [[i] for i in range(9000)]
+        literal = {"op": "literal_table", "schema": schema, "rows": rows}
+        made = live.act(
+            session, token, {"op": "assign", "target": "t", "arguments": [], "transformation": literal}
+        )
+        assert made.status == 200, made.body
+        one = {"op": "literal", "value": 1, "type": "int64"}
+        join = {
+            "op": "join", "left_keys": [one], "right_keys": [one], "left": {"op": "all"},
+            "right": {"op": "all"}, "record": [["a", {"op": "column", "name": "l.a"}]],
+        }  # fmt: skip
+        for target, arguments in (("u", ["t", "t"]), ("v", ["u", "t"])):
+            made = live.act(
+                session,
+                token,
+                {"op": "assign", "target": target, "arguments": arguments, "transformation": join},
+            )
+            assert made.status == 200, made.body
+        began = time.monotonic()
+        told = live.act(session, token, {**COUNT, "table": "v"})
+        assert told.code == "engine_error"
+        assert time.monotonic() - began < 20
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        time.sleep(1)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 0.5  # and nothing runs on

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 CONF = {
-    "spark.driver.memory": "1g",
-    # Without this, tables this small are computed by the optimiser, not by the code that runs on workers.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
 }
@@ -41,5 +39,11 @@ def spark() -> Iterator[Any]:
     from fpinq.engines.spark import Spark
 
     engine = Spark("local[2]", CONF)
+    for session in engine._sessions:
+        # Tables this small would be computed by the optimiser, not by the code that runs on workers.
+        session.conf.set(
+            "spark.sql.optimizer.excludedRules",
+            "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+        )
     yield engine
     engine.close()

@@ -1,7 +1,8 @@
 """Separate executor processes: the same integers, and none at all when a worker dies for good.
 
-An executor that we found as a child of our own Spark is killed in the middle of
-a query. Spark computes what it lost again, from the same rows, or fails.
+Executors that we found as children of our own Spark are killed in the middle of
+a query. Spark computes what it lost again, from the same rows, or fails; either
+way the query was charged.
 """
 
 import os
@@ -17,12 +18,14 @@ PROGRAM = """
 import logging, os, signal, sys, threading, time
 from fractions import Fraction
 from fpinq.engines.spark import Spark
+from fpinq.model.actions import AskBudget, AskPrice, Assign, Query
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import EngineError
-from fpinq.model.expressions import Apply, Column, Literal
+from fpinq.model.expressions import Column
 from fpinq.model.plans import RootTable, Term
-from fpinq.model.queries import Count, Moments, Rank, Sum
-from fpinq.model.transformations import Aggregate, First, GroupBy, Join, Partitioning
+from fpinq.model.queries import Count, Moments, Sum
+from fpinq.model.transformations import First, Identity, Join, Partitioning
+from fpinq.runtime import ProtectedSystem
 
 def descendants():
     parents = {}
@@ -53,9 +56,11 @@ def executors():
 conf = {
     "spark.driver.memory": "1g",
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-Xss32m -XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "4",
-    # Do not wait long for what a dead executor had.
+    # One task may die once; do not wait long for what a dead executor had.
+    "spark.task.maxFailures": "2",
     "spark.shuffle.io.maxRetries": "1",
     "spark.shuffle.io.retryWait": "200ms",
     "spark.network.timeout": "60s",
@@ -68,40 +73,65 @@ rows = 500_000
 session.sql(
     f"SELECT id AS i, id % 7 AS k, CAST(hash(id) AS BIGINT) AS x FROM range({rows})"
 ).repartition(8).write.parquet(sys.argv[1] + "/t.parquet")
-engine.add_root("t", sys.argv[1] + "/t.parquet")
+schema = engine.add_root("t", sys.argv[1] + "/t.parquet")
 table = RootTable("t")
-groups = Term(GroupBy((("k", Column("x")),), (("n", Aggregate("count")),)), (table,))
-joined = Term(
-    Join((Column("i"),), (Column("i"),), First(1), First(1), (("k", Column("l.k")), ("x", Column("r.x")))),
-    (table, table),
-)
+join = Join((Column("i"),), (Column("i"),), First(1), First(1), (("k", Column("l.k")), ("x", Column("r.x"))))
 by = Partitioning(Column("k"), tuple(range(7)))
 x = Clamp(Column("x"), -(2**31), 2**31)
-work = [
-    (table, by, [Count()] * 3 + [Sum(x)] * 2 + [Moments(x, 1)] * 2),
-    (joined, by, [Moments(Clamp(Column("x"), 0, 2**31), 2)] * 7),
-    (groups, None, [Count()]),
-]
-right = [engine.measure(*each) for each in work]
-assert sum(q[0] for q in right[0][:3]) == sum(len(range(k, rows, 7)) for k in range(3))
-print("EXECUTORS", len(executors()), flush=True)
-outcomes = []
-for delay, each, expected in [(0.5, work[1], right[1]), (0.2, work[0], right[0])]:
-    def kill(delay=delay):
-        time.sleep(delay)
-        for pid in executors()[:1]:
-            os.kill(pid, signal.SIGKILL)
-    killer = threading.Thread(target=kill)
+SCAN = (Identity(), ("t",), (Count(),) * 3 + (Sum(x),) * 2 + (Moments(x, 1),) * 2)
+PAIRS = (join, ("t", "t"), (Moments(Clamp(Column("x"), 0, 2**31), 2),) * 7)
+
+def exact(transformation, arguments, queries):
+    return engine.measure(Term(transformation, tuple(map(RootTable, arguments))), by, queries)
+
+def tasks_running():
+    tracker = session.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numActiveTasks for stage in stages if stage is not None)
+
+def kill_one_at_work(over):
+    while not over.is_set():
+        if tasks_running():
+            os.kill(executors()[0], signal.SIGKILL)
+            print("KILLED", flush=True)
+            return
+
+def kill_all_at_work(over):
+    while not over.wait(0.05):
+        if tasks_running():
+            for pid in executors():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
+def asked_while(kill, transformation, arguments, queries, expected):
+    # The outcome of a query through the protected system. It is charged whatever happens.
+    seen, over = [], threading.Event()
+    system = ProtectedSystem(engine, mechanism=lambda query, statistic, epsilon: seen.append(statistic) or 0)
+    system.protect("t", schema, Fraction(10))
+    system.act(Assign("a", transformation, arguments))
+    price = system.act(AskPrice("a", Fraction(1))).fact["t"]
+    assert price > 0
+    killer = threading.Thread(target=kill, args=(over,))
     killer.start()
     try:
-        found = engine.measure(*each)
-        outcomes.append("RIGHT" if found == expected else "WRONG")
+        system.act(Query("a", Fraction(1), queries, by))
+        outcome = "RIGHT" if seen == expected else "WRONG"
     except EngineError as error:
         assert "Exception" not in str(error), str(error)
-        outcomes.append("ERROR")
+        outcome = "ERROR"
+    over.set()
     killer.join()
-    print("OUTCOME", outcomes[-1], flush=True)
-print("OUTCOMES", *outcomes, flush=True)
+    assert system.act(AskBudget()).fact["t"] == 10 - price
+    return outcome
+
+right_scan, right_pairs = exact(*SCAN), exact(*PAIRS)
+assert sum(q[0] for q in right_scan[:3]) == sum(len(range(k, rows, 7)) for k in range(3))
+print("EXECUTORS", len(executors()), flush=True)
+print("JOIN", asked_while(kill_one_at_work, *PAIRS, right_pairs), flush=True)
+print("SCAN", asked_while(kill_one_at_work, *SCAN, right_scan), flush=True)
+print("FOR GOOD", asked_while(kill_all_at_work, *PAIRS, right_pairs), flush=True)
 engine.close()
 """
 
@@ -127,9 +157,10 @@ def run(folder: Path, *conf: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_killed_executor_changes_no_integer(tmp_path: Path) -> None:
-    out = run(tmp_path)
-    assert "EXECUTORS 2" in out
-    outcomes = next(line for line in out.splitlines() if line.startswith("OUTCOMES")).split()[1:]
-    assert len(outcomes) == 2
-    assert set(outcomes) <= {"RIGHT", "ERROR"}
+def test_a_killed_executor_changes_no_integer_and_no_charge(tmp_path: Path) -> None:
+    said = run(tmp_path).splitlines()
+    assert said[0] == "EXECUTORS 2"
+    assert said[1] == said[3] == "KILLED"
+    assert said[2] in ("JOIN RIGHT", "JOIN ERROR")
+    assert said[4] in ("SCAN RIGHT", "SCAN ERROR")
+    assert said[5] == "FOR GOOD ERROR"

@@ -14,7 +14,7 @@ from engines.test_conformance import bag, compare, load
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.spark import statistics
-from fpinq.engines.spark.engine import _MEANING
+from fpinq.engines.spark.meaning import MEANING
 from spark.batches import Batch, Statement, statistics_of
 from spark.gaps import mentions_last_bit
 
@@ -89,7 +89,7 @@ def settings_of(spark: Any) -> list[Any]:
     """Sessions that mean the same and compute it differently: adaptive, plain, interpreted."""
     adaptive, plain = spark._sessions
     interpreted = plain.newSession()
-    for key in _MEANING:
+    for key in (*MEANING, "spark.sql.adaptive.enabled", "spark.sql.optimizer.excludedRules"):
         interpreted.conf.set(key, plain.conf.get(key))
     interpreted.conf.set("spark.sql.codegen.wholeStage", "false")
     interpreted.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")

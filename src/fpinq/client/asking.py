@@ -25,11 +25,12 @@ from fpinq.client.queries import (
 from fpinq.client.spelling import show_down, show_up
 from fpinq.model import actions
 from fpinq.model import epsilon as exact
-from fpinq.model.errors import BadQuery, BudgetExceeded, KernelViolation
+from fpinq.model.errors import BadQuery, BudgetExceeded, EngineError, KernelViolation, LedgerError
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import Answered, Released
+from fpinq.runtime.refusals import Unavailable
 
 
 class Asking(Handle):
@@ -239,7 +240,13 @@ class Asking(Handle):
                 locks.enter_context(budget.lock)
             if self._budgets:
                 table._refuse_unless_it_fits(epsilon)
-            observation = table._act(actions.Query(table._variable, epsilon, queries, by))
+            price = table._price(epsilon) if self._budgets else {}
+            try:
+                observation = table._act(actions.Query(table._variable, epsilon, queries, by))
+            except (EngineError, LedgerError, Unavailable, KeyboardInterrupt):
+                for budget in self._budgets:  # it was charged, or may have been
+                    budget.spend(price)
+                raise
             if isinstance(observation, Bottom):
                 raise table._too_expensive(epsilon)
             if not isinstance(observation, Answered):
@@ -253,12 +260,30 @@ class Asking(Handle):
         if any(price > left[root] for root, price in self._price(epsilon).items()):
             raise self._too_expensive(epsilon)
 
+    def _affordable(
+        self, epsilon: Fraction, prices: Mapping[str, Fraction], left: Mapping[str, Fraction]
+    ) -> Fraction:
+        """An ε that would fit: the largest, as a rule; 0 if none was found.
+
+        A price grows by at most the scaling factor times ε, and once a part
+        leads its siblings by exactly that: so much less, and it is what is left.
+        """
+        for _ in range(4):
+            excess = max(prices[root] - left[root] for root in prices)
+            if excess <= 0:
+                return epsilon
+            epsilon -= excess / self.scaling_factor
+            if epsilon <= 0:
+                break
+            prices = self._price(epsilon)
+        return max(min(left.values()), Fraction(0)) / self.scaling_factor
+
     def _too_expensive(self, epsilon: Fraction) -> BudgetExceeded:
         """⊥, with what it would have cost and what to do."""
         left, prices = self._left(), self._price(epsilon)
         root = max(prices, key=lambda root: prices[root] - left[root])
         factor = self.scaling_factor
-        affordable = max(min(left.values()), Fraction(0)) / factor
+        affordable = self._affordable(epsilon, prices, left)
         advice = f"ε ≤ {show_down(affordable)} would fit." if affordable else "Nothing is left to spend."
         return BudgetExceeded(
             f"ε = {show_up(epsilon)} on a table with scaling factor {factor} "

@@ -173,7 +173,7 @@ class _Root:
             shape = add(engine)
             self.system.protect(self.name, shape, self.budget, unit=unit, block_of=self.block_of)
             return shape
-        contents = contents_of(sources.values(), self.name, hashing(self.name))
+        contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
         facts: dict[str, Any] = {"contents": contents.hashes, "unit": unit, "block_of": self.block_of}
         # Before the engine sees it: an engine does not forget a name.
         self.system.record.check(self.name, self.budget, **facts)

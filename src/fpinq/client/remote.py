@@ -45,6 +45,8 @@ ATTEMPT_SECONDS = 60.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
 SHOW_PROGRESS_AFTER_SECONDS = 1.0
 MAX_REPLY_BYTES = 2**30
+# What a proxy replies in place of a server that is not there: worth another attempt.
+FROM_A_PROXY = (502, 503, 504)
 
 
 def connect(
@@ -84,7 +86,9 @@ class Catalog(Mapping[str, Any]):
         tables = self._tables(self._data_sets[name])
         for block in self._data_sets.values():
             if block["block_of"] == name:
-                grown = dict(zip(tables, self._tables(block).values(), strict=True))
+                grown = self._tables(block)
+                if len(tables) == len(grown) == 1:  # one table is called what its data set is called
+                    grown = dict(zip(tables, grown.values(), strict=True))
                 tables = {table: old.concat(grown[table]) for table, old in tables.items()}
         return tables[name] if list(tables) == [name] else tables
 
@@ -274,7 +278,7 @@ class Http:
             except (OSError, HTTPException) as error:
                 failures += 1
                 if failures > self._retries or time.monotonic() >= give_up_at:
-                    raise self._unavailable(type(error).__name__) from None
+                    raise self._unavailable(str(error) or type(error).__name__) from None
             except (TooManyRequests, LedgerError):
                 failures += 1
                 if failures > self._retries or time.monotonic() >= give_up_at:
@@ -305,6 +309,8 @@ class Http:
             error = reply["error"]
             raise error_of(error["code"], error["message"], error["fields"])
         except (ValueError, KeyError, TypeError):
+            if response.status in FROM_A_PROXY:
+                raise ConnectionError(f"status {response.status}") from None
             raise self._unavailable(f"not fpinq's reply, status {response.status}") from None
 
     def _connection(self, seconds: float) -> "HTTPConnection":
@@ -323,10 +329,8 @@ class Http:
         return connection
 
     def _unavailable(self, why: str) -> Unavailable:
-        return Unavailable(
-            f"no reply from {self._host}: {why}. "
-            "If a query was charged, its answer is kept under its request id"
-        )
+        where = self._host if self._port is None else f"{self._host}:{self._port}"
+        return Unavailable(f"no reply from {where}: {why}. A query may have been charged, once at the most")
 
 
 def _close(connections: "list[HTTPConnection]") -> None:

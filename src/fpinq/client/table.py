@@ -395,8 +395,21 @@ class Table(Asking):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        hint = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else suggest(name, dir(type(self)))
+        if name in self._schema.names():
+            raise AttributeError(_inside_a_function(name))
+        public = [known for known in dir(type(self)) if not known.startswith("_")]
+        hint = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else suggest(name, public)
         raise AttributeError(f"a table has no {name!r}{hint}")
+
+    def __getitem__(self, name: object) -> Any:
+        raise BadTransformation(_inside_a_function(str(name)))
+
+
+def _inside_a_function(column: str) -> str:
+    return (
+        f"the column {column!r} is used inside a function, on a row: "
+        f"table.where(lambda x: x.{column} …), table.select(lambda x: x.{column})"
+    )
 
 
 def _table(other: object, what: str) -> Table:

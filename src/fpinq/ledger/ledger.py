@@ -7,9 +7,9 @@ is on disk. Only then may it be measured, and only what `answer` returns may be
 released.
 """
 
+import hmac
 import os
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -37,6 +37,7 @@ from fpinq.ledger.entries import (
     parsed,
 )
 from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RequestReused
+from fpinq.ledger.kept import Kept
 from fpinq.ledger.observations import Released
 from fpinq.ledger.programs import Budgets, Session, check_owner, followed, opened
 from fpinq.ledger.spending import amount, units
@@ -55,8 +56,6 @@ from fpinq.model.semantics import (
     measure,
 )
 
-# Programs that are kept ready; others are replayed from their entries when they act again.
-MAX_SESSIONS = 10_000
 MAX_NAME = 200
 
 # What no ledger has as its head: read everything.
@@ -70,7 +69,7 @@ class Acted:
     """What became of an action. A Measure is charged for: measure it, then `answer`.
 
     `released` is there if this request was answered before: then that is the
-    answer. `seq` is the entry; asking for public facts leaves none.
+    answer, and nothing is left to measure. `seq` is the entry; asking for public facts leaves none.
     """
 
     label: Label
@@ -104,11 +103,13 @@ class Ledger:
         self._process = os.getpid()
         self._head = self._durable = START
         self._budgets = Budgets()
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions = Kept()
         with self._writing(durable=True, opening=True) as pages:
             self._head = pages.head()
             if self._head == START:
+                pages.keep_secret(secrets.token_bytes(32))
                 self._append(pages, Began(secrets.token_hex(16)))
+            self._key = pages.secret()
             self._load(pages)
 
     # ── programs ─────────────────────────────────────────────────────────────────────
@@ -152,7 +153,7 @@ class Ledger:
             # Committed. If it was not, nothing here has changed, and the next one reads what is there.
             with self._advancing(head, durable=durable):
                 self._budgets.add(analyst, decision.units)
-                self._keep(session, decision.session)
+                self._sessions.keep(session, decision.session)
         return Acted(transition.label, transition.rule, decision.charged, head.seq)
 
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
@@ -163,9 +164,10 @@ class Ledger:
                     return _released(known)
                 asked = pages.line(seq)
                 took = body_of(asked) if asked is not None else None
-                if not isinstance(took, Took) or took.rule != "Query":
+                if asked is None or not isinstance(took, Took) or took.rule != "Query":
                     raise KernelViolation(f"entry {seq} is no query that was charged")
-                head = self._append(pages, Recorded(seq, released))
+                # The time of the question: how long an answer took tells about the data.
+                head = self._append(pages, Recorded(seq, released), at=parsed(asked)["at"])
             with self._advancing(head, durable=True):
                 pass
         return released
@@ -178,8 +180,9 @@ class Ledger:
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
         """Forget table variables that the program will not use again; the entries stay."""
         with self._lock:
-            if session in self._sessions:
-                self._sessions[session] = self._sessions[session].without(variables)
+            program = self._sessions.get(session)
+            if program is not None:
+                self._sessions.keep(session, program.without(variables))
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
@@ -192,7 +195,7 @@ class Ledger:
         not what was promised.
         """
         _check_name(name, "a data set")
-        root = Registered.of(name, shape, budget, **facts)
+        root = self._registered(name, shape, budget, **facts)
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := self._budgets.known(root)) is not None:
@@ -206,9 +209,16 @@ class Ledger:
     def check(self, name: str, budget: object, **facts: Any) -> None:
         """Raise what register would, as far as that can be told without the data's columns."""
         _check_name(name, "a data set")
-        root = Registered.of(name, Schema(()), budget, **facts)
+        root = self._registered(name, Schema(()), budget, **facts)
         with self._reading():
             self._budgets.known(root, but_shape=True)
+
+    def _registered(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
+        """A root, with its contents sealed: whoever reads the entries cannot try what the data is."""
+        sealed = [
+            hmac.new(self._key, found.encode(), "sha256").hexdigest() for found in facts.get("contents", ())
+        ]
+        return Registered.of(name, shape, budget, **{**facts, "contents": sealed})
 
     def freeze(self, name: str) -> None:
         """From now on no query of this data set is answered."""
@@ -285,24 +295,24 @@ class Ledger:
         assert isinstance(took, Took)
         if took.analyst != analyst:
             raise OthersSession(took.session)
-        program = self._session(pages, took.session, analyst, before=known.seq)
         if encode(took.action) != text:
             raise RequestReused(request_id)
         if not isinstance(took.action, Query):
             return Acted(TAU, took.rule, took.charged, known.seq)
         if took.rule == "Query⊥":
             return Acted(BOTTOM, took.rule, took.charged, known.seq)
+        if (answer := pages.answer_to(known.seq)) is not None:
+            return Acted(TAU, took.rule, took.charged, known.seq, _released(answer))
+        program = self._session(pages, took.session, analyst, before=known.seq)
         then = self._budgets.seeing(program, known.seq).configuration
         label = measure(then.table(took.action.table), took.action)
-        if (answer := pages.answer_to(known.seq)) is not None:
-            return Acted(label, took.rule, took.charged, known.seq, _released(answer))
         # Charged, but whoever was to measure it did not come back: the charge stands, and this is its answer.
         self._budgets.check_thawed(label)
         check(label)
         return Acted(label, took.rule, took.charged, known.seq)
 
-    def _append(self, pages: Pages, body: Body) -> Head:
-        written = line(self._head, body, self._clock().isoformat(timespec="milliseconds"))
+    def _append(self, pages: Pages, body: Body, at: str | None = None) -> Head:
+        written = line(self._head, body, at or self._clock().isoformat(timespec="milliseconds"))
         pages.append(written, self._head)
         return Head(written.seq, written.hash)
 
@@ -327,16 +337,9 @@ class Ledger:
                 program = followed(self._budgets, program if own else opened(took.analyst), stored.seq, took)
                 own = True
             if own and before is None:  # a session is whose it is once it has acted
-                self._keep(name, program)
-        else:
-            self._sessions.move_to_end(name)
+                self._sessions.keep(name, program)
         check_owner(program, name, analyst)
         return program
-
-    def _keep(self, name: str, program: Session) -> None:
-        self._sessions[name] = program
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
 
     # ── staying up to date ───────────────────────────────────────────────────────────
 
@@ -408,10 +411,12 @@ class Ledger:
     def _follow_session(self, stored: Line) -> None:
         took = body_of(stored)
         assert isinstance(took, Took)
-        program = self._sessions.pop(took.session)
+        program = self._sessions.get(took.session)
+        assert program is not None
+        self._sessions.forget(took.session)
         # If it used a variable that was dropped here, the session is replayed when it acts again.
         with suppress(LedgerCorrupt):
-            self._sessions[took.session] = followed(self._budgets, program, stored.seq, took)
+            self._sessions.keep(took.session, followed(self._budgets, program, stored.seq, took))
 
     def _load(self, pages: Pages) -> None:
         """Everything that is not a session's own, as it is now. Sessions are replayed when they act."""

@@ -12,7 +12,11 @@ SHOWN = 8
 
 
 def show_body(body: Body) -> str:
-    """What an entry says, in one line."""
+    """What an entry says, in one line. What a program wrote into it moves no cursor."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in _body(body))
+
+
+def _body(body: Body) -> str:
     match body:
         case Began(id=name):
             return f"ledger {name}"

@@ -20,7 +20,7 @@ from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession, Registered
 from fpinq.ledger.spending import less, units
 from fpinq.model.actions import Action, AskBudget, Query, TableVariable
 from fpinq.model.errors import DataChanged, ProgramError, UnknownTable
-from fpinq.model.plans import Plan, RootTable, Term
+from fpinq.model.plans import RootTable, roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Table, Transition, step
 from fpinq.model.sources import Accounts, Root
 
@@ -234,20 +234,3 @@ def check_owner(session: Session, name: str, analyst: str | None) -> None:
     """OthersSession unless the session is the analyst's."""
     if session.analyst != analyst:
         raise OthersSession(name)
-
-
-def roots_of(plan: Plan) -> set[str]:
-    """The roots that a plan reads."""
-    found: set[str] = set()
-    seen: set[int] = set()
-    waiting: list[Plan] = [plan]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, RootTable):
-            found.add(node.root)
-        elif isinstance(node, Term):
-            waiting += node.arguments
-    return found

@@ -32,6 +32,8 @@ class SQLite:
         if not in_memory and not create and not os.path.isfile(self.address):
             raise LedgerError(f"no such ledger: {path}")
         with _as_ledger_errors(self.address):
+            if not in_memory:
+                _make_private(self.address)
             self._connection = sqlite3.connect(
                 self.address, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -112,6 +114,12 @@ class _Statements:
 
     def run(self, statement: str, *parameters: Any) -> int:
         return self._connection.execute(statement, parameters).rowcount
+
+
+def _make_private(path: str) -> None:
+    """A new file that only its owner may read; SQLite gives its journals the same permissions."""
+    with suppress(OSError):  # there already, or a place where SQLite will say what is wrong
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 @contextmanager

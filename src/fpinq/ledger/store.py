@@ -6,11 +6,13 @@ here, in SQL that both understand.
     entries    the chain; nothing is ever changed or deleted
     head       one row: the last entry. Whoever has locked it is the only writer
     accounts   what is spent of each budget, in units; CHECK (spent <= total)
+    secret     one row: the key that seals what entries say about the data
 
 A charge is one conditional update: it finds the row only if what was spent is
 what the kernel's step saw, and what it will be is within the total.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -33,11 +35,14 @@ SCHEMA = (
         PRIMARY KEY (root, analyst),
         CHECK (spent <= total AND length(spent) = {WIDTH} AND length(total) = {WIDTH}))""",
     f"INSERT INTO head VALUES (1, -1, '{NOTHING}')",
+    """CREATE TABLE secret (
+        only_row {integer} PRIMARY KEY CHECK (only_row = 1), key {text} NOT NULL)""",
 )
 
 # How many entries are read at a time.
 PAGE = 10_000
 
+_KEY = re.compile("[0-9a-f]{64}")
 _LINE = "seq, hash, text, session, request, answers"
 
 
@@ -131,7 +136,18 @@ class Pages:
         rows = self._sql.rows("SELECT root, analyst, spent, total FROM accounts")
         return {(root, analyst): (int(spent), int(total)) for root, analyst, spent, total in rows}
 
+    def secret(self) -> bytes:
+        """The key that seals contents."""
+        found = self._sql.rows("SELECT key FROM secret")
+        if len(found) != 1 or not _KEY.fullmatch(str(found[0][0])):
+            raise LedgerCorrupt(0, "its secret is not there")
+        return bytes.fromhex(found[0][0])
+
     # ── writing ──────────────────────────────────────────────────────────────────────
+
+    def keep_secret(self, key: bytes) -> None:
+        """The key, once."""
+        self._sql.run("INSERT INTO secret VALUES (1, ?)", key.hex())
 
     def append(self, line: Line, head: Head) -> None:
         """Write the entry after head."""

@@ -35,7 +35,7 @@ from fpinq.ledger.programs import Budgets, Session, opened
 from fpinq.ledger.spending import units
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.wire import from_json
-from fpinq.model.actions import Action
+from fpinq.model.actions import Action, Query
 from fpinq.model.closed import check_closed
 from fpinq.model.errors import BadAction, ProgramError
 from fpinq.model.semantics import Configuration, step_closed
@@ -43,6 +43,10 @@ from fpinq.model.sources import certify
 
 # Fewer entries are verified sooner than processes are started.
 WORTH_SHARING = 50_000
+# What entries say; the same in each of a kind.
+_ALL = frozenset({"kind", "seq", "previous", "at"})
+_ACTION = _ALL | {"session", "analyst", "request", "action", "rule", "charged"}
+_ANSWER = _ALL | {"answers", "released"}
 ZERO = Fraction(0)
 Progress = Callable[[int, int], None]
 # Programs ask the same things again: an action is decoded once.
@@ -63,8 +67,8 @@ class Replay:
     budgets: Budgets = field(default_factory=Budgets)
     sessions: dict[str, Session] = field(default_factory=dict)
     head: Head = START
-    # Charged queries without an answer: the process died, or is at it.
-    unanswered: set[int] = field(default_factory=set)
+    # Charged queries without an answer (the process died, or is at it), and how many answers each awaits.
+    unanswered: dict[int, int] = field(default_factory=dict)
     _others: dict[str, dict[str, tuple[Fraction, int]]] = field(default_factory=dict)
     _decoded: dict[bytes, Action] = field(default_factory=dict)
 
@@ -82,9 +86,9 @@ class Replay:
             if kind == "action":
                 self._step(stored.seq, fields)
             elif kind == "answer":
-                self._record(stored.seq, stored.answers)
-                if type(fields.get("released")) is not list:
-                    raise LedgerCorrupt(stored.seq, "releases nothing")
+                awaited = self._record(stored.seq, stored.answers)
+                if fields.keys() != _ANSWER or not _is_released(fields["released"], awaited):
+                    raise LedgerCorrupt(stored.seq, "does not release what was asked for")
             else:
                 self._owner(stored.seq, fields)
         self.head = Head(stored.seq, stored.hash)
@@ -107,22 +111,24 @@ class Replay:
         charges = self._others.setdefault(stored.session, {})
         if '"rule":"Query"' in stored.text:
             fields = parsed(stored)
-            self.unanswered.add(stored.seq)
             more: dict[str, int] = {}
             try:
+                self.unanswered[stored.seq] = len(fields["action"]["queries"])
                 for root, cost in fields["charged"].items():
                     before, taken = charges.get(root, (ZERO, 0))
                     after = before + _exactly(cost)
                     charges[root] = (after, units(after))
                     more[root] = charges[root][1] - taken
                 self.budgets.add(fields["analyst"], more)
-            except (KeyError, AttributeError, BadWire) as error:
+            except (KeyError, AttributeError, TypeError, BadWire) as error:
                 raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
 
     def _step(self, seq: int, fields: dict[str, Any]) -> None:
         try:
             session, analyst, rule = fields["session"], fields["analyst"], fields["rule"]
             action, charged = self._action(fields["action"]), fields["charged"]
+            if fields.keys() != _ACTION:
+                raise BadWire("it says more than an action does")
         except (KeyError, BadWire, BadAction) as error:
             raise LedgerCorrupt(seq, f"cannot be read: {error}") from None
         program = self.sessions.get(session) or opened(analyst)
@@ -138,7 +144,8 @@ class Replay:
             raise LedgerCorrupt(seq, "the charge is not what the kernel charges")
         if rule == "Query":
             self.budgets.add(analyst, decision.units)
-            self.unanswered.add(seq)
+            assert isinstance(action, Query)
+            self.unanswered[seq] = len(action.queries)
         self.sessions[session] = decision.session
 
     def _action(self, data: Any) -> Action:
@@ -152,10 +159,12 @@ class Replay:
             self._decoded[key] = found
         return found
 
-    def _record(self, seq: int, answers: int | None) -> None:
-        if answers not in self.unanswered:
+    def _record(self, seq: int, answers: int | None) -> int:
+        """A query is answered; how many answers it awaited."""
+        awaited = self.unanswered.pop(answers, None)  # type: ignore[arg-type]
+        if awaited is None:
             raise LedgerCorrupt(seq, "answers what was not asked, or was answered before")
-        self.unanswered.discard(answers)
+        return awaited
 
     def _owner(self, seq: int, fields: dict[str, Any]) -> None:
         body = body_from(seq, fields)
@@ -165,11 +174,27 @@ class Replay:
             case Registered(name=name):
                 if name in self.budgets.roots:
                     raise LedgerCorrupt(seq, f"{name!r} has a second budget")
+                try:
+                    self.budgets.known(body)
+                except ProgramError as error:
+                    raise LedgerCorrupt(seq, str(error)) from None
                 self.budgets.register(body, seq)
             case Froze(name=name):
                 self.budgets.frozen.add(name)
             case Unfroze(name=name):
                 self.budgets.frozen.discard(name)
+
+
+def _is_released(released: Any, awaited: int) -> bool:
+    """Whether it is what so many queries release: numbers, or lists of them."""
+    return (
+        type(released) is list
+        and len(released) == awaited
+        and all(
+            type(each) is int or (type(each) is list and all(type(number) is int for number in each))
+            for each in released
+        )
+    )
 
 
 @lru_cache(MAX_DECODED)
@@ -228,7 +253,9 @@ def verify(
     """
     try:
         with store.reading() as statements:
-            head, accounts = Pages(statements).head(), Pages(statements).accounts()
+            pages = Pages(statements)
+            head, accounts = pages.head(), pages.accounts()
+            pages.secret()
     except LedgerCorrupt as error:
         raise LedgerCorrupt(max(error.seq, 0), error.what) from None
     jobs = jobs if head.seq >= WORTH_SHARING else 1

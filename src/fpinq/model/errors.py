@@ -118,7 +118,10 @@ class EngineError(FpinqError):
 
     def __init__(self, reference: str) -> None:
         self.reference = reference
-        super().__init__(f"the engine failed; the data's owner finds the reason under reference {reference}")
+        super().__init__(
+            "the engine failed, and the charge stands; "
+            f"the data's owner finds the reason under reference {reference}"
+        )
 
 
 class KernelViolation(Exception):

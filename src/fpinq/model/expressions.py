@@ -175,9 +175,14 @@ def checked_value(value: Value, type_: Type) -> Value:
         return canonical_float(value)  # type: ignore[arg-type]
     if isinstance(value, datetime) and value.tzinfo is not None:
         raise BadExpression("timestamps have no time zone: convert to UTC and drop it")
-    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+    if isinstance(value, str) and not is_text(value):
         raise BadExpression("strings are Unicode text: this one has a lone surrogate")
     return value
+
+
+def is_text(value: str) -> bool:
+    """Whether a string is Unicode text: one with a lone surrogate cannot be written down."""
+    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def canonical_float(number: float) -> float | None:

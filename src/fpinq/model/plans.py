@@ -206,3 +206,20 @@ def rows_at_most(body: Plan) -> int:
             return transformation.rows_at_most(*bounds)  # type: ignore[call-arg,arg-type,unused-ignore]
         case RootTable():  # pragma: no branch - exhaustive
             raise BadTransformation("a plan over one person's rows cannot see a whole root")
+
+
+def roots_of(plan: Plan) -> set[str]:
+    """The roots that a plan reads."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    waiting: list[Plan] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, RootTable):
+            found.add(node.root)
+        elif isinstance(node, Term):
+            waiting += node.arguments
+    return found

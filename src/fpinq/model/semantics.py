@@ -27,7 +27,7 @@ from fpinq.model.actions import (
 from fpinq.model.closed import check_closed
 from fpinq.model.epsilon import budget, epsilon
 from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
-from fpinq.model.expressions import Schema
+from fpinq.model.expressions import Schema, is_text
 from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.sources import Accounts, Root, Sensitivity
@@ -278,7 +278,7 @@ def rows(table: Table, what: str) -> Schema:
 
 def check_target(c: Configuration, target: TableVariable) -> None:
     """A root's own table stays what it is; any other variable may be bound again."""
-    if type(target) is not str or not target:
+    if type(target) is not str or not target or not is_text(target):
         raise BadTransformation("a table variable is a name")
     if Root(target) in c.accounts.budgets:
         raise BadTransformation(f"{target!r} is a root: assign to another variable")

@@ -23,6 +23,7 @@ from fpinq.model.expressions import (
     Value,
     canonical_float,
     checked_value,
+    is_text,
 )
 from fpinq.model.operators import type_of
 from fpinq.model.sources import UNBOUNDED, Stability, Unbounded
@@ -531,6 +532,8 @@ def checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
     names = [name for name, _ in columns]
     if not names or len(set(names)) != len(names) or not all(type(n) is str and n for n in names):
         raise BadTransformation("a table needs one or more columns with different names")
+    if not all(is_text(name) for name in names):
+        raise BadTransformation("the name of a column is Unicode text: one has a lone surrogate")
     if any(type_ not in COLUMN_TYPES for _, type_ in columns):
         raise BadTransformation("an array is not a column: make records of it with select_many")
     return Schema(columns)

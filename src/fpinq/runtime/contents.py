@@ -3,7 +3,8 @@
 A file is the SHA-256 of its bytes; a large one is read by several threads, and
 is the SHA-256 of the SHA-256s of its blocks. Data in memory is a bag of records:
 the SHA-256 of the sorted SHA-256s of its records, as fpinq reads them, so that
-neither their order nor the kind of data frame matters.
+neither the order of rows and columns nor the kind of data frame matters. What only an engine can
+reach (a url, a table of a catalog) is a bag of records too, hashed where it is.
 
 The same records in another file format are other contents: whoever converts
 data on purpose is not stopped, only whoever does it by accident.
@@ -18,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from fpinq.engines.spark.sources import is_elsewhere
 from fpinq.ledger.wire import encode
 from fpinq.model.errors import BadData, DataChanged
 from fpinq.model.expressions import Type
@@ -47,12 +49,16 @@ def contents_of(
     sources: Iterable[tuple[Any, Mapping[str, Type] | None]],
     root: str,
     progress: Progress = lambda done, total: None,
+    engine: object = None,
 ) -> Contents:
     """The contents of tables, each given as files or in memory, with the schema that was stated."""
     hashes: list[str] = []
     paths: list[str] = []
     for source, schema in sources:
-        if _is_files(source):
+        if hasattr(engine, "fingerprint") and is_elsewhere(source):
+            shape, records, total = engine.fingerprint(source, schema)
+            hashes.append(f"sum:{sha256(f'{encode(shape)}{records}:{total:x}'.encode()).hexdigest()}")
+        elif _is_files(source):
             paths += _paths(source)
         else:
             hashes.append(hash_of_records(source, schema))
@@ -109,6 +115,7 @@ def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> st
             triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found_types, strict=True))]
             columns = sources.convert(triples, schema)
             relation = "incoming"
+        columns = sorted(columns, key=lambda column: column.name)
         select, shape, _ = sources.as_relation(columns, relation, lazy=False)
         # With its length before it, no value can run into the next.
         texts = [f"CAST(c{i} AS VARCHAR)" for i in range(len(columns))]
@@ -128,7 +135,11 @@ def _is_files(source: Any) -> bool:
 
 
 def _paths(source: Any) -> list[str]:
-    """The files that paths, folders and globs stand for, wherever links lead."""
+    """The files that paths, folders and globs stand for, wherever links lead.
+
+    Files without a byte are left out where there are others: they hold no record, and every folder
+    that Spark has written holds one, _SUCCESS, which does not make two of them the same data.
+    """
     found: list[str] = []
     for pattern in [source] if isinstance(source, str | Path) else source:
         text = os.path.expanduser(os.fspath(pattern))
@@ -138,7 +149,7 @@ def _paths(source: Any) -> list[str]:
         files = [os.path.realpath(path) for path in listed if os.path.isfile(path)]
         if not files:
             raise BadData(f"no such file: {text}")
-        found += files
+        found += [path for path in files if os.path.getsize(path)] or files
     return found
 
 

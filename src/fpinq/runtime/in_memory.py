@@ -5,6 +5,7 @@ from typing import Any
 
 from fpinq.engines import reference
 from fpinq.engines.reference import PersonBag, Relation
+from fpinq.engines.rows import check_present
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 from fpinq.model.plans import Persons, Plan
@@ -65,6 +66,7 @@ def relation(source: object, types: Mapping[str, Type] | None = None) -> Relatio
     """Rows in memory as a relation; the types are inferred from the values where they are not given."""
     rows = _rows(source)
     schema = Schema.of(types) if types else _inferred(rows)
+    check_present(rows, schema.names())
     return Relation(schema, tuple(_record(row, schema) for row in rows))
 
 

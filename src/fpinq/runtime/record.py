@@ -4,6 +4,7 @@ A ledger makes the budget survive the process. Without one the same rules run on
 the same budgets, in memory.
 """
 
+import os
 from collections.abc import Iterable
 from itertools import count
 from threading import RLock
@@ -13,6 +14,7 @@ from fpinq.ledger import Acted, Registered, Released
 from fpinq.ledger.ledger import Check
 from fpinq.ledger.programs import Budgets, Session, check_owner, opened
 from fpinq.model.actions import Action, TableVariable
+from fpinq.model.errors import LedgerError
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import Configuration
@@ -55,6 +57,7 @@ class InMemory:
         self._sessions: dict[str, Session] = {}
         self._numbers = count(1)
         self._lock = RLock()
+        self._process = os.getpid()
 
     def act(
         self,
@@ -64,7 +67,15 @@ class InMemory:
         analyst: str | None = None,
         check: Check = lambda label: None,
     ) -> Acted:
-        """One step. Requests are not remembered, so an id says nothing here."""
+        """One step. Requests are not remembered, so an id says nothing here.
+
+        LedgerError in a forked process: it would spend a copy of the budget.
+        """
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "this process was forked, and its budget is a copy: "
+                "ask in the parent, or protect again in the child, with ledger=…"
+            )
         with self._lock:
             decision = self._budgets.decide(self._session(session, analyst), action)
             transition = decision.transition

@@ -26,9 +26,6 @@ MAX_SIBLINGS = 10_000
 # Frequencies have as many integers as the data has values.
 MAX_COUNTED_SIBLINGS = 1_000
 
-# Carries a record's key past a select. A column of this name would only be refused by the engine.
-_KEY = "\x00key"
-
 
 @dataclass(frozen=True)
 class Siblings:
@@ -47,8 +44,10 @@ class Siblings:
         plan, by = self.parent, self.by
         for step in self.steps:
             if isinstance(step, Select):
-                step = replace(step, record=(*step.record, (_KEY, by.key)))
-                by = replace(by, key=Column(_KEY))
+                # Carries a record's key past the select, under a name that the program did not choose.
+                key = "key" + "'" * max((len(name) for name, _ in step.record), default=0)
+                step = replace(step, record=(*step.record, (key, by.key)))
+                by = replace(by, key=Column(key))
             plan = Term(step, (plan,))
         return plan, by
 

@@ -12,11 +12,18 @@ from fractions import Fraction
 from typing import Any
 
 from fpinq.engines.interface import Engine
+from fpinq.engines.owner import noted
 from fpinq.ledger import Answered, Observation, Registered, Released
-from fpinq.ledger.programs import roots_of
 from fpinq.model.actions import Action, TableVariable
-from fpinq.model.errors import BadData, BadTransformation, KernelViolation
-from fpinq.model.plans import Shape
+from fpinq.model.errors import (
+    BadData,
+    BadTransformation,
+    DataChanged,
+    EngineError,
+    KernelViolation,
+    ProgramError,
+)
+from fpinq.model.plans import Shape, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.semantics import Configuration, Label, Measure, Table
 from fpinq.runtime.mechanisms import draw
@@ -58,13 +65,17 @@ class ProtectedSystem:
         """
         self._drop()
         acted = self.record.act(session or self._session, action, request_id, analyst, self._check)
-        if not isinstance(acted.label, Measure):
-            return acted.label
         if acted.released is not None:
             return Answered(acted.released, acted.charged)
+        if not isinstance(acted.label, Measure):
+            return acted.label
         if acted.seq is None:
             raise KernelViolation("a measurement without an entry")
-        drawn = self._measure(acted.label)
+        try:
+            drawn = self._measure(acted.label)
+        except (ProgramError, DataChanged) as error:
+            # What the kernel let pass and an engine does not is the engine's failure: it was charged.
+            raise EngineError(noted(error)) from None
         return Answered(self.record.answer(acted.seq, drawn), acted.charged)
 
     def _measure(self, label: Measure) -> tuple[Released, ...]:

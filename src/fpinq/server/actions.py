@@ -9,9 +9,7 @@ tells no more than the times of the replies do.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from math import ceil
 from time import monotonic
 from typing import Any
 
@@ -21,10 +19,8 @@ from fpinq.model.actions import Action, Query
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
+from fpinq.server.quantum import Scope, Send, until_release
 from fpinq.server.tokens import Bearer
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 BODY_SECONDS = 30
 REQUEST_ID_CHARACTERS = 100
@@ -39,15 +35,20 @@ class Actions:
         self._under_way = 0
         # A long measurement must not keep a question about the budget waiting.
         self._short = ThreadPoolExecutor(2, "fpinq-short")
-        self._long = ThreadPoolExecutor(min(house.limits.concurrent_requests, 32), "fpinq-query")
+        # As many as may be under way: whether a query waits for another must not show when it is charged.
+        self._long = ThreadPoolExecutor(house.limits.concurrent_requests, "fpinq-query")
 
     async def __call__(self, scope: Scope, receive: bodies.Receive, send: Send) -> None:
         """Answer one request."""
         arrived = monotonic()  # not the loop's time, which stands still within a turn
-        self._under_way += 1
+        places = 0  # whoever may not come in takes none
         try:
             try:
-                status, body = await self._answer(scope, receive)
+                headers = dict(scope["headers"])
+                bearer = self._house.admit_analyst(headers.get(b"authorization"))
+                places = 1
+                self._under_way += places
+                status, body = await self._answer(scope, headers, bearer, receive)
             except bodies.Disconnected:
                 return
             except Exception as error:
@@ -56,21 +57,21 @@ class Actions:
             if self._quantum:
                 await asyncio.sleep(until_release(monotonic() - arrived, self._quantum))
         finally:
-            self._under_way -= 1
-        headers = [
+            self._under_way -= places
+        sent = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
             (b"cache-control", b"no-store"),
         ]
         if status == 413:  # what is still to come of the request is not read
-            headers.append((b"connection", b"close"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+            sent.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": status, "headers": sent})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(self, scope: Scope, receive: bodies.Receive) -> replies.Reply:
+    async def _answer(
+        self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer, receive: bodies.Receive
+    ) -> replies.Reply:
         house = self._house
-        headers = dict(scope["headers"])
-        bearer = house.admit_analyst(headers.get(b"authorization"))
         if self._under_way > house.limits.concurrent_requests:
             raise TooManyRequests(f"at most {house.limits.concurrent_requests} requests at a time")
         try:
@@ -109,8 +110,3 @@ class Actions:
         house.room.check(session, action, analyst)
         observation = house.system.act(action, session=session, request_id=request_id, analyst=analyst)
         return 200, b'{"observation":' + wire.encode(observation).encode() + b"}"
-
-
-def until_release(elapsed: float, quantum: float) -> float:
-    """How long to wait until the next multiple of the quantum."""
-    return max(1, ceil(elapsed / quantum)) * quantum - elapsed

@@ -21,6 +21,7 @@ from fpinq.server import openapi, replies
 from fpinq.server.actions import Actions
 from fpinq.server.config import Config
 from fpinq.server.house import House
+from fpinq.server.quantum import AtQuanta
 from fpinq.server.tokens import Bearer
 
 
@@ -41,6 +42,8 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.house = house
+    if config.quantum_seconds:
+        app.add_middleware(AtQuanta, quantum=float(config.quantum_seconds))
     # First, and plain ASGI: this is the route that must be fast.
     app.router.routes.insert(0, Route("/sessions/{session}/actions", Actions(house), methods=["POST"]))
     _handle_errors(app, house)

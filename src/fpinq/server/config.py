@@ -59,6 +59,7 @@ class Config:
     ledger: str
     quantum_seconds: Fraction = Fraction(0)
     limits: Limits = field(default_factory=Limits)
+    spark: Mapping[str, Any] = field(default_factory=dict)  # what fp.Spark is made with
 
 
 def load(path: str | Path) -> Config:
@@ -75,7 +76,7 @@ def load(path: str | Path) -> Config:
 
 def parse(written: Mapping[str, Any], folder: Path) -> Config:
     """The configuration of a TOML document."""
-    _check_keys(written, {"ledger", "tokens", "quantum", "limits", "datasets"}, "the configuration")
+    _check_keys(written, {"ledger", "tokens", "quantum", "limits", "spark", "datasets"}, "the configuration")
     ledger = _text(written.get("ledger", "fpinq.ledger"), "ledger")
     limits = _mapping(written.get("limits", {}), "limits")
     _check_keys(limits, set(Limits.__dataclass_fields__), "limits")
@@ -88,6 +89,7 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
         ledger=ledger if is_url(ledger) else str(folder / ledger),
         quantum_seconds=seconds(written.get("quantum", 0), "quantum: "),
         limits=Limits(**limits),
+        spark=_spark(_mapping(written.get("spark", {}), "spark")),
     )
 
 
@@ -125,6 +127,15 @@ def check_column(known: Any, where: str) -> None:
         )
         if not plain or not keys:
             raise ProgramError(f"{where}: keys are a list of values, such as keys = [0, 1]")
+
+
+def _spark(given: Mapping[str, Any]) -> dict[str, Any]:
+    _check_keys(given, {"master", "remote", "conf"}, "spark")
+    if "master" in given and "remote" in given:
+        raise ProgramError("spark: either master or remote")
+    conf = _mapping(given.get("conf", {}), "spark.conf")
+    addresses = {key: _text(given[key], f"spark.{key}") for key in ("master", "remote") if key in given}
+    return {**addresses, "conf": {key: _text(value, f"spark.conf.{key}") for key, value in conf.items()}}
 
 
 def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
@@ -173,7 +184,7 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
     if "path" not in given:
         raise ProgramError(f'{where} needs a path, such as path = "people.parquet"')
     paths = given["path"] if isinstance(given["path"], list) else [given["path"]]
-    found = [str(folder / _text(path, f"{where}.path")) for path in paths]
+    found = [_place(_text(path, f"{where}.path"), folder) for path in paths]
     if not found:
         raise ProgramError(f"{where}.path has no path")
     most = given.get("rows_per_unit")
@@ -191,6 +202,11 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
         rows_per_unit=most,
         columns=columns,
     )
+
+
+def _place(path: str, folder: Path) -> str:
+    """A path as it is from here; urls and tables of a catalog are the same from everywhere."""
+    return path if "://" in path or path.startswith("table:") else str(folder / path)
 
 
 def _schema(given: Mapping[str, Any], where: str) -> dict[str, Type]:

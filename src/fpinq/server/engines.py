@@ -4,12 +4,10 @@ Time runs out after the charge, so the charge stands and the analyst is told
 what any other failure of an engine tells: a reference.
 """
 
-import logging
-import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from threading import Thread, Timer, get_ident
+from threading import Event, Lock, Thread, get_ident
 from typing import Any
 
 import duckdb
@@ -17,31 +15,35 @@ import duckdb
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.interface import Engine
-from fpinq.ledger.programs import roots_of
+from fpinq.engines.owner import noted
+from fpinq.engines.spark import Spark
 from fpinq.model.errors import BadTransformation, EngineError, FpinqError
-from fpinq.model.plans import Plan, Term
+from fpinq.model.plans import Plan, Term, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import ReferenceEngine
 from fpinq.runtime.refusals import TooLarge
-from fpinq.server.limits import Limits
+from fpinq.server.limits import Limits, rows_per_record
 
-_owner = logging.getLogger("fpinq.owner")
+# How often a measurement that ran out of time is interrupted.
+AGAIN_SECONDS = 0.05
 
 
 class Engines:
     """Routes a plan to the engine of its roots. A plan over two engines is refused before the charge."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, spark: Mapping[str, Any] | None = None) -> None:
         self._limits = limits
+        self._spark = spark or {}
         self._engines: dict[str, Any] = {}
         self._engine_of: dict[str, str] = {}
-        self._public = ReferenceEngine()
+        # Tables without a root: small, but what is made of them may not be, and DuckDB can be stopped.
+        self._public = Interruptible()
 
     def of(self, root: str, kind: str) -> Any:
         """The engine that will hold a root; made when first needed."""
         if kind not in self._engines:
-            self._engines[kind] = _make(kind)
+            self._engines[kind] = self._make(kind)
         self._engine_of[root] = kind
         return self._engines[kind]
 
@@ -54,6 +56,9 @@ class Engines:
         if isinstance(plan, Term) and plan.nodes > self._limits.plan_nodes:
             most = self._limits.plan_nodes
             raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
+        if rows_per_record(plan) > self._limits.rows_per_record:
+            most = self._limits.rows_per_record
+            raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")
         check = getattr(self._engine(plan), "check_unchanged", None)
         if check is not None:
             check(plan)
@@ -71,12 +76,20 @@ class Engines:
         except FpinqError:
             raise
         except Exception as error:  # whatever it is: its words may hold data
-            raise EngineError(_log(error)) from None
+            raise EngineError(noted(error)) from None
 
     def close(self) -> None:
         """Forget all data."""
-        for engine in self._engines.values():
+        for engine in (*self._engines.values(), self._public):
             engine.close()
+
+    def _make(self, kind: str) -> Any:
+        match kind:
+            case "duckdb":
+                return Interruptible()
+            case "reference":
+                return ReferenceEngine()
+        return Spark(**self._spark)
 
     def _engine(self, plan: Plan) -> Engine:
         kinds = {self._engine_of[root] for root in roots_of(plan)}
@@ -94,19 +107,27 @@ class Interruptible(DuckDB):
 
     @contextmanager
     def interrupted_after(self, seconds: float) -> Iterator[None]:
-        """Stop what this thread measures if it takes longer."""
-        timer = Timer(seconds, self._interrupt, (get_ident(),))
-        timer.daemon = True
-        timer.start()
+        """Stop what this thread measures if it takes longer.
+
+        An interrupt between two statements is lost, so it is repeated until the measurement is left.
+        """
+        thread, left, one_at_a_time = get_ident(), Event(), Lock()
+
+        def watch() -> None:
+            wait = seconds
+            while not left.wait(wait):
+                wait = AGAIN_SECONDS
+                with one_at_a_time:
+                    running = self._running.get(thread)
+                    if running is not None and not left.is_set():
+                        running.interrupt()
+
+        Thread(target=watch, daemon=True).start()
         try:
             yield
         finally:
-            timer.cancel()
-
-    def _interrupt(self, thread: int) -> None:
-        running = self._running.get(thread)
-        if running is not None:
-            running.interrupt()
+            with one_at_a_time:
+                left.set()
 
     @contextmanager
     def _cursor(self, database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -118,17 +139,6 @@ class Interruptible(DuckDB):
                 del self._running[get_ident()]
 
 
-def _make(kind: str) -> Any:
-    match kind:
-        case "duckdb":
-            return Interruptible()
-        case "reference":
-            return ReferenceEngine()
-    from importlib import import_module
-
-    return import_module(f"fpinq.engines.{kind}").Spark()
-
-
 def _abandoned_after(
     seconds: float,
     engine: Engine,
@@ -136,7 +146,7 @@ def _abandoned_after(
     by: Partitioning | None,
     queries: Sequence[PrimitiveQuery],
 ) -> list[Statistic]:
-    """What an engine measures, or a TimeoutError; then its thread is left to itself."""
+    """What an engine measures, or a TimeoutError; then it is cancelled if it can be, and left to itself."""
     result: Future[list[Statistic]] = Future()
 
     def measure() -> None:
@@ -145,11 +155,11 @@ def _abandoned_after(
         except BaseException as error:
             result.set_exception(error)
 
-    Thread(target=measure, daemon=True).start()
-    return result.result(timeout=seconds)
-
-
-def _log(error: Exception) -> str:
-    number = secrets.token_hex(4)
-    _owner.error("engine failure %s: %s: %s", number, type(error).__name__, error)
-    return number
+    thread = Thread(target=measure, daemon=True)
+    thread.start()
+    try:
+        return result.result(timeout=seconds)
+    except TimeoutError:
+        if isinstance(engine, Spark) and thread.ident is not None:
+            engine.cancel(thread.ident)
+        raise

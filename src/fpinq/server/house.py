@@ -38,7 +38,7 @@ class House:
         self.metrics = Metrics()
         self._rate = Rate(config.limits.requests_per_second)
         self._stopped = False
-        self._engines = Engines(config.limits)
+        self._engines = Engines(config.limits, config.spark)
         self._shapes: dict[str, Shape] = {}
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
@@ -53,8 +53,9 @@ class House:
         name = data_set.name
         if data_set.block_of is not None and data_set.block_of not in self.data_sets:
             raise UnknownDataSet(f"{name!r} is a block of {data_set.block_of!r}, which must come before it")
+        sources = [(table.source, table.schema) for table in data_set.tables.values()]
         with _about(name):
-            contents = contents_of([(table.source, table.schema) for table in data_set.tables.values()], name)
+            contents = contents_of(sources, name, engine=self._engines.of(name, data_set.engine))
         facts: dict[str, Any] = {
             "contents": contents.hashes,
             "unit": data_set.unit,

@@ -11,6 +11,7 @@ from typing import Any
 
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.errors import ProgramError
+from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, rows_at_most
 from fpinq.model.queries import Choice, Frequencies, Ranks, Tree
 from fpinq.model.transformations import LiteralTable
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
@@ -24,6 +25,7 @@ class Limits:
     depth: int = 300
     plan_depth: int = 200
     plan_nodes: int = 2_000
+    rows_per_record: int = 100_000
     nodes: int = 100_000
     parts: int = 10_000
     released_integers: int = 1_000_000
@@ -63,6 +65,26 @@ class Limits:
     def _check_names(self, names: tuple[str, ...]) -> None:
         if any(len(name) > self.name_characters for name in names):
             raise TooLarge(f"a table variable has at most {self.name_characters} characters")
+
+
+def rows_per_record(plan: Plan) -> int:
+    """How many rows of a table one record may change, and so about how much work one record may be."""
+    found: dict[int, int] = {}
+
+    def of(node: Plan) -> int:
+        if id(node) not in found:
+            if isinstance(node, Term):
+                below = [of(argument) for argument in node.arguments]
+                if isinstance(node.transformation, Flatten):
+                    stability: tuple[int, ...] = (rows_at_most(node.transformation.body),)
+                else:
+                    stability = bounded_stability(node.transformation, [rows > 0 for rows in below])
+                found[id(node)] = sum(c * rows for c, rows in zip(stability, below, strict=True))
+            else:
+                found[id(node)] = 1
+        return found[id(node)]
+
+    return of(plan)
 
 
 def _released(query: Any) -> int:

@@ -45,7 +45,7 @@ class Database:
         self.connection.execute(f"SET allowed_paths = [{allowed}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
-        self._lock = threading.Lock()
+        self._lock, self._cutting = threading.Lock(), threading.Lock()
         self._cuts: dict[tuple[str, int, int], str] = {}
         self._rare: dict[tuple[str, ...], bool] = {}
 
@@ -89,7 +89,7 @@ class Database:
         times the measurement. None if there is no room for one more bound.
         """
         key = (source.relation, unit, at_most)
-        with self._lock:
+        with self._cutting:  # others wait for it rather than compute it too
             if key not in self._cuts:
                 if source.row is None or sum(source.relation == name for name, *_ in self._cuts) >= _MAX_CUTS:
                     return None

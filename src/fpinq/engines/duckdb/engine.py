@@ -5,12 +5,11 @@ a new DuckDB, and what is in memory moves there.
 """
 
 import contextlib
-import logging
 import os
-import secrets
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,13 +22,12 @@ from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
+from fpinq.engines.owner import noted
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Persons, Plan, RootTable, Term
+from fpinq.model.plans import Persons, Plan, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
-
-_owner = logging.getLogger("fpinq.owner")
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,7 @@ class DuckDB:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._folder = tempfile.mkdtemp(prefix="fpinq-")
+        self._clean_up = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._spill = os.path.join(self._folder, "spill")
         self._stored: list[_Stored] = []
         self._roots: dict[str, Source | PersonSource] = {}
@@ -121,7 +120,7 @@ class DuckDB:
                 return self._add_files(relation, source, schema, numbered)
             return self._add_frame(relation, source, schema)
         except duckdb.Error as error:
-            reference_number = _log(error)
+            reference_number = noted(error)
             raise BadData(
                 f"the data cannot be read; the reason is in the owner's log under {reference_number}"
             ) from None
@@ -243,7 +242,7 @@ class DuckDB:
 
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file that the plan reads is not the one that was protected."""
-        for root in _roots_of(plan):
+        for root in roots_of(plan):
             if not all(pin.holds() for pin in self._pins[root]):
                 raise DataChanged(root)
 
@@ -253,7 +252,7 @@ class DuckDB:
             if self._opened is not None:
                 self._opened.connection.close()
             self._roots.clear()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._clean_up()
 
     # ── the database of now ──────────────────────────────────────────────────────────
 
@@ -287,28 +286,4 @@ def _failing_quietly() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise EngineError(_log(error)) from None
-
-
-def _log(error: Exception) -> str:
-    """A short reference to an engine's error, whose words only the owner may read."""
-    number = secrets.token_hex(4)
-    _owner.error("engine failure %s: %s", number, error)
-    return number
-
-
-def _roots_of(plan: Plan) -> set[str]:
-    """The roots that a plan reads."""
-    found: set[str] = set()
-    seen: set[int] = set()
-    waiting: list[Plan] = [plan]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, RootTable):
-            found.add(node.root)
-        elif isinstance(node, Term):
-            waiting += node.arguments
-    return found
+        raise EngineError(noted(error)) from None

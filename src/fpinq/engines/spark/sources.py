@@ -25,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fpinq.engines.rows import check_present
 from fpinq.engines.spark.expressions import SQL_TYPES
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import (
@@ -108,6 +109,13 @@ def is_paths(source: object) -> bool:
     if isinstance(source, list | tuple):
         return bool(source) and all(isinstance(item, str | Path) for item in source)
     return isinstance(source, str | Path)
+
+
+def is_elsewhere(source: object) -> bool:
+    """Whether a source is not on this machine: a url, a table of the catalog, a Spark DataFrame."""
+    many = source if isinstance(source, list | tuple) else [source]
+    urls = any(isinstance(one, str) and (_is_remote(one) or one.startswith(TABLE)) for one in many)
+    return urls or is_spark_frame(source)
 
 
 def is_spark_frame(source: object) -> bool:
@@ -286,6 +294,16 @@ def as_relation(columns: Sequence[Converted], view: str) -> tuple[str, Schema, f
     return f"(SELECT {listed} FROM {view})", Schema(tuple((c.name, c.type) for c in columns)), raw
 
 
+def fingerprint(relation: str, columns: int) -> str:
+    """The SQL of how many records a relation has, and of the sums of the 32-bit limbs of their SHA-256s."""
+    # With its length before it, no value can run into the next.
+    texts = [f"CAST(c{i} AS STRING)" for i in range(columns)]
+    record = ", ".join(f"coalesce(concat(length({text}), ':', {text}), '-')" for text in texts)
+    limbs = [f"conv(substring(h, {8 * i + 1}, 8), 16, 10)" for i in range(8)]
+    sums = ", ".join(f"sum(CAST({limb} AS DECIMAL(10, 0)))" for limb in limbs)
+    return f"SELECT count(*), {sums} FROM (SELECT sha2(concat({record}), 256) AS h FROM {relation})"
+
+
 # ── in memory ────────────────────────────────────────────────────────────────────────
 
 
@@ -406,6 +424,7 @@ def _arrow_of_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type]
     if not names:
         raise BadData("the data has no rows and no schema: state it, schema={…}")
     _check_names(names)
+    check_present(rows, names)
     arrays = []
     for name in names:
         values = [row.get(name) for row in rows]
