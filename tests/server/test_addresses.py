@@ -220,7 +220,10 @@ def test_metrics_count_what_was_asked_and_nothing_of_the_data(live: Live) -> Non
 
 def test_unknown_addresses_have_a_code_too(live: Live) -> None:
     assert live.send("GET", "/nowhere").code == "not_found"
-    assert live.send("DELETE", "/datasets").code == "method_not_allowed"
+    refused = live.send("DELETE", "/datasets")
+    assert refused.code == "method_not_allowed"
+    assert "no such method" in refused.json["error"]["message"]
+    assert refused.headers["allow"] == "GET"
 
 
 def test_codes_are_unique_and_every_error_has_one() -> None:

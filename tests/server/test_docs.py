@@ -1,13 +1,17 @@
 """What the pages about the server say."""
 
 import re
+import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import fpinq as fp
 from fpinq.cli.main import main
 from fpinq.runtime.refusals import FAILURES
+from fpinq.server import load
+from fpinq.server.house import House
 from server.live import people, serve
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,18 +30,36 @@ def test_the_programs_of_the_how_to_page_run(tmp_path: Path, monkeypatch: pytest
             exec(compile(program, "server.md", "exec"), names)
 
 
-def test_the_commands_of_the_pages_parse() -> None:
-    pages = [DOCS / "how-to/server.md", DOCS / "operating/server.md"]
-    commands = [
-        line.split("#")[0].split()
-        for page in pages
-        for line in re.findall(r"^\$ fpinq (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
-    assert {command[0] for command in commands} == {"query", "dataset", "token", "serve"}
-    for command in commands:
-        with pytest.raises(SystemExit) as ended:
-            main([command[0], "--help"])
-        assert ended.value.code == 0
+def commands(page: str) -> list[list[str]]:
+    """The commands of a page, as a shell would read them."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return [shlex.split(line, comments=True) for line in re.findall(r"^\$ fpinq (.*)$", text, re.MULTILINE)]
+
+
+def test_the_questions_of_the_how_to_page_are_answered_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = commands("how-to/server.md")
+    assert {command[0] for command in asked} == {"query"}
+    with serve(tmp_path, people(1)) as live:
+        monkeypatch.setenv("FPINQ_URL", live.url)
+        monkeypatch.setenv("FPINQ_TOKEN", live.token())
+        for command in asked:
+            assert main(command) == 0, command
+
+
+def test_the_commands_of_the_operating_page_lead_to_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.DataFrame({"age": [20, 30], "gender": [0, 1]}).to_parquet(tmp_path / "people.parquet")
+    monkeypatch.chdir(tmp_path)
+    *prepared, served = commands("operating/server.md")
+    assert served == ["serve"]
+    for command in prepared:
+        assert main(command) == 0, command
+    house = House(load("fpinq.toml"))
+    assert list(house.data_sets) == ["people"]
+    house.close()
 
 
 def test_the_table_of_errors_is_the_code_s() -> None:

@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 import fpinq as fp
+from fpinq.model.actions import Assign
 from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.transformations import Distinct
+from fpinq.runtime.refusals import TooLarge
+from fpinq.server import Config
+from fpinq.server.house import House
+from fpinq.server.limits import Limits
+from fpinq.server.sessions import Room
 from server.live import COUNT, Live, people, serve
 
 
@@ -193,6 +200,57 @@ def test_a_session_that_holds_all_its_tables_may_still_use_their_names_again(
     codes = [live.act(session, token, _assign(WHERE, f"u{i}")).status for i in range(20)]
     assert codes == [200] * 9 + [413] * 11  # 30 tables: the root, 20 that were there, 9 more
     assert live.act(session, token, _assign(WHERE, "t0")).status == 200
+
+
+@pytest.mark.parametrize("missing", ["request_id", "action"])
+def test_what_is_missing_is_said_to_be_missing(live: Live, token: str, session: str, missing: str) -> None:
+    body = {"request_id": "1", "action": COUNT}
+    del body[missing]
+    reply = live.send("POST", f"/sessions/{session}/actions", body, token)
+    assert reply.code == "bad_wire"
+    assert reply.json["error"]["message"].startswith(f"'{missing}' is missing")
+
+
+@pytest.mark.parametrize("first_looks", [1, 5])
+def test_a_session_s_tables_are_counted_in_all_processes_together(tmp_path: Path, first_looks: int) -> None:
+    config = Config(
+        people(1), tmp_path / "tokens", str(tmp_path / "ledger"), limits=Limits(tables_per_session=9)
+    )
+    houses = [House(config), House(config)]
+    session = houses[0].sessions.open("alice")
+
+    def bind(house: House, variable: str) -> None:
+        action = Assign(variable, Distinct(), ("people",))
+        house.room.check(session, action, "alice")
+        house.system.act(action, session=session, request_id=variable, analyst="alice")
+
+    for i in range(first_looks):
+        bind(houses[0], f"t{i}")
+    for i in range(first_looks, 8):  # and the root
+        bind(houses[i % 2], f"t{i}")
+    for house in (*houses, House(config)):
+        with pytest.raises(TooLarge):
+            bind(house, "one too many")
+        bind(house, "t0")
+        house.close()
+
+
+def test_the_tables_of_one_session_are_not_looked_up_under_everybody_s_lock() -> None:
+    looked = []
+
+    def look(session: str, targets: Sequence[str], analyst: str) -> int:
+        looked.append(session)
+        if session == "long":
+            room.check("short", Assign("t", Distinct(), ("people",)), "bob")
+        return 1
+
+    room = Room(10, look)
+    asked = ("long", Assign("t", Distinct(), ("people",)), "alice")
+    asking = threading.Thread(target=room.check, args=asked, daemon=True)
+    asking.start()
+    asking.join(10)
+    assert looked == ["long", "short"]
+    assert not asking.is_alive()
 
 
 def test_a_plan_that_is_too_deep_or_too_wide_is_refused_before_the_charge(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
+from fpinq.cli.options import number
 from fpinq.cli.progress import Progress
 
 SHARDS = 24
@@ -20,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stability", action="store_true", help="search every transformation's tight stability"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many processes to use")
+    parser.add_argument("--jobs", type=number, default=os.cpu_count() or 1, help="how many processes to use")
 
 
 def run(arguments: Namespace) -> int:

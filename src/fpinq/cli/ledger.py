@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
+from fpinq.cli.options import number
 from fpinq.cli.progress import Progress
 from fpinq.model.errors import LedgerError, ProgramError
 
@@ -24,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
                 "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
             )
             command.add_argument(
-                "--jobs", type=int, default=os.cpu_count() or 1, help="how many processes to use"
+                "--jobs", type=number, default=os.cpu_count() or 1, help="how many processes to use"
             )
         if name == "show":
             command.add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
@@ -37,10 +38,10 @@ def run(arguments: Namespace) -> int:
     try:
         return {"show": _show, "verify": _verify, "head": _head}[arguments.what](arguments)
     except LedgerCorrupt as error:
-        print(f"✗ {error}", file=sys.stderr)
+        print(f"✗ {error if error.seq >= 0 else error.what}", file=sys.stderr)
         return 1
     except (LedgerError, ProgramError) as error:
-        print(error, file=sys.stderr)
+        print(f"fpinq: {error}", file=sys.stderr)
         return 2
 
 

@@ -87,7 +87,9 @@ def needs_server() -> None:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise ProgramError('the server needs more packages: pip install "fpinq[server]"') from None
+        raise ProgramError(
+            'the server needs more packages: pip install ".[server]" in a clone of fpinq'
+        ) from None
 
 
 def _listen(host: str, at: int) -> socket.socket:

@@ -46,7 +46,13 @@ class SQLite:
         self._durable = True
 
     def _prepare(self) -> None:
-        (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        try:
+            (mode,) = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            why = "it is not a database, or its beginning is damaged"
+            raise LedgerError(f"{self.address} is no ledger: {why}") from None
         if mode != "wal" and self.address != ":memory:":
             raise LedgerError(f"{self.address}: this file system has no shared memory for a WAL; use another")
         self._connection.execute("PRAGMA synchronous = FULL")

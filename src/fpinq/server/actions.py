@@ -16,7 +16,7 @@ from typing import Any
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
 from fpinq.model.actions import Action, Query
-from fpinq.runtime.refusals import NotAllowed, TooLarge, TooManyRequests
+from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
 from fpinq.server.quantum import Scope, Send, until_release
@@ -45,7 +45,7 @@ class Actions:
         try:
             try:
                 headers = dict(scope["headers"])
-                bearer = self._admit(headers)
+                bearer = self._house.admit_analyst(headers.get(b"authorization"))
                 places = 1
                 self._under_way += places
                 status, body = await self._answer(scope, headers, bearer, receive)
@@ -67,12 +67,6 @@ class Actions:
             sent.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": sent})
         await send({"type": "http.response.body", "body": body})
-
-    def _admit(self, headers: dict[bytes, bytes]) -> Bearer:
-        bearer = self._house.admit(headers.get(b"authorization"))
-        if bearer.role != "analyst":
-            raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
-        return bearer
 
     async def _answer(
         self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer, receive: bodies.Receive
@@ -103,8 +97,11 @@ class Actions:
             raise BadWire(f"unknown key {min(unknown)[:40]!r}")
         if "request_id" not in body and header is not None:
             body["request_id"] = header.decode("latin-1")
+        for key in ("request_id", "action"):
+            if key not in body:
+                raise BadWire(f'{key!r} is missing: send {{"request_id": …, "action": …}}')
         request_id = bodies.text(body, "request_id", REQUEST_ID_CHARACTERS)
-        action: Action = wire.from_json(body.get("action"), Action)
+        action: Action = wire.from_json(body["action"], Action)
         self._house.limits.check_action(action)
         return request_id, action
 

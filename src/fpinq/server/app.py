@@ -56,17 +56,20 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
 
 def _bearer(request: Request) -> Bearer:
     house: House = request.app.state.house
-    header = request.headers.get("authorization")
-    return house.admit(None if header is None else header.encode("latin-1"))
+    return house.admit(_authorization(request))
 
 
 AnyBearer = Annotated[Bearer, Depends(_bearer)]
 
 
-def _analyst(bearer: AnyBearer) -> Bearer:
-    if bearer.role != "analyst":
-        raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
-    return bearer
+def _analyst(request: Request) -> Bearer:
+    house: House = request.app.state.house
+    return house.admit_analyst(_authorization(request))
+
+
+def _authorization(request: Request) -> bytes | None:
+    header = request.headers.get("authorization")
+    return None if header is None else header.encode("latin-1")
 
 
 def _auditor(bearer: AnyBearer) -> Bearer:
@@ -86,6 +89,12 @@ Auditor = Annotated[Bearer, Depends(_auditor)]
 Owner = Annotated[Bearer, Depends(_owner)]
 
 
+_NO_SUCH = {
+    404: ("not_found", "no such address"),
+    405: ("method_not_allowed", "this address has no such method"),
+}
+
+
 def _handle_errors(app: FastAPI, house: House) -> None:
     async def refuse(_: Request, error: Exception) -> Response:
         house.failed(error)
@@ -96,10 +105,11 @@ def _handle_errors(app: FastAPI, house: House) -> None:
 
     async def refuse_path(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
-        return _response(
-            *replies.reply(error.status_code, replies.told(code, "no such address: see /docs", {}))
-        )
+        code, what = _NO_SUCH.get(error.status_code, ("error", "this cannot be asked"))
+        told = replies.told(code, f"{what}: see /openapi.json", {})
+        response = _response(*replies.reply(error.status_code, told))
+        response.headers.update(error.headers or {})
+        return response
 
     app.add_exception_handler(FpinqError, refuse)
     app.add_exception_handler(KernelViolation, refuse)

@@ -1,7 +1,7 @@
 """The house: everything a server holds, and who may come in."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -16,7 +16,7 @@ from fpinq.model.plans import Persons, Shape
 from fpinq.model.transformations import has_duplicates
 from fpinq.runtime.contents import contents_of
 from fpinq.runtime.mechanisms import draw
-from fpinq.runtime.refusals import UnknownDataSet
+from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
 from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
 from fpinq.server.engines import Engines
@@ -44,7 +44,7 @@ class House:
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_ledger(config.ledger)
         self.system = ProtectedSystem(self._engines, record=self.ledger, mechanism=mechanism)
-        self.room = Room(config.limits.tables_per_session, self._tables_of)
+        self.room = Room(config.limits.tables_per_session, self._tables_with)
         for data_set in config.data_sets.values():
             self.add(data_set)
 
@@ -96,6 +96,13 @@ class House:
         self._rate.take(bearer.name)
         return bearer
 
+    def admit_analyst(self, authorization: bytes | None) -> Bearer:
+        """Whom a request comes from, if it may come now and ask."""
+        bearer = self.admit(authorization)
+        if bearer.role != "analyst":
+            raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
+        return bearer
+
     def failed(self, error: BaseException) -> None:
         """Note an error; stop for good if it is one that must not happen."""
         self.metrics.refused(error)
@@ -129,8 +136,10 @@ class House:
         """Entries of the ledger after one, oldest first, each with its hash."""
         return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
 
-    def _tables_of(self, session: str, analyst: str) -> Collection[TableVariable]:
-        return self.ledger.configuration(session, analyst).environment.keys()
+    def _tables_with(self, session: str, targets: Sequence[TableVariable], analyst: str) -> int:
+        """How many tables a session would hold with these bound; the data sets are among them."""
+        held = self.ledger.configuration(session, analyst).environment
+        return len(held) + sum(target not in held for target in targets)
 
     def _facts(self, name: str, state: RootState) -> dict[str, Any]:
         data_set, shape = self.data_sets[name], self._shapes[name]

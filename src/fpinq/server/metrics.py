@@ -1,8 +1,9 @@
 """Prometheus metrics that are the same on neighbouring data.
 
-Counted is what was asked and what was refused before the kernel charged. Times,
-engine failures and answers depend on the data, so they are in the owner's log
-or nowhere.
+Counted is what was asked, and what was refused or failed for a reason that is
+not in the data: mostly before the charge, but a ledger that cannot record an
+answer fails after it. Times, engine failures and answers depend on the data, so
+they are in the owner's log or nowhere.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ class Metrics:
         self._actions[op] += 1
 
     def refused(self, error: BaseException) -> None:
-        """A request was refused."""
+        """A request was refused, or failed."""
         if not isinstance(error, EngineError):
             self._refusals[failure_of(error).code] += 1
 
@@ -37,7 +38,7 @@ class Metrics:
         ]
         lines += [f'fpinq_actions_total{{op="{op}"}} {n}' for op, n in sorted(self._actions.items())]
         lines += [
-            "# HELP fpinq_refusals_total Requests refused before anything was charged, by code.",
+            "# HELP fpinq_refusals_total Requests refused or failed, by code; not failures of an engine.",
             "# TYPE fpinq_refusals_total counter",
         ]
         lines += [f'fpinq_refusals_total{{code="{code}"}} {n}' for code, n in sorted(self._refusals.items())]

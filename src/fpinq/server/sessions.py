@@ -8,9 +8,10 @@ never was.
 
 import hmac
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from threading import Lock
+from typing import NamedTuple
 
 from fpinq.ledger.errors import OthersSession
 from fpinq.model.actions import Action, Assign, Partition, TableVariable
@@ -43,13 +44,29 @@ class Sessions:
         return hmac.new(self._key, signed, sha256).hexdigest()[:_DIGITS]
 
 
-class Room:
-    """How many tables a session may hold. How many it does is looked up only when it may be too many."""
+# The tables that a session would hold with these bound, according to the ledger.
+TablesWith = Callable[[str, Sequence[TableVariable], str], int]
 
-    def __init__(self, most: int, tables_of: Callable[[str, str], Collection[TableVariable]]) -> None:
+
+class Held(NamedTuple):
+    """About how many tables a session holds, and how many were bound since that was looked up."""
+
+    tables: int
+    since: int
+
+
+class Room:
+    """How many tables a session may hold, in all server processes together.
+
+    How many it does is looked up in the ledger when the session is not known
+    here, when it may be too many, and after every hundredth part of the limit:
+    what other processes bind in between is not seen here.
+    """
+
+    def __init__(self, most: int, tables_with: TablesWith) -> None:
         self._most = most
-        self._tables_of = tables_of
-        self._bound: dict[str, int] = {}  # a session ↦ at least as many as it holds, as far as we know
+        self._tables_with = tables_with
+        self._held: dict[str, Held] = {}
         self._lock = Lock()
 
     def check(self, session: str, action: Action, analyst: str) -> None:
@@ -61,13 +78,24 @@ class Room:
                 pass
             case _:
                 return
-        with self._lock:
-            bound = self._bound.pop(session, 0) + len(targets)
-            if bound > self._most:
-                held = self._tables_of(session, analyst)
-                bound = len(held) + sum(target not in held for target in targets)
-            self._bound[session] = min(bound, self._most)
-            if len(self._bound) > _COUNTED:
-                self._bound.pop(next(iter(self._bound)))
-        if bound > self._most:
+        held = self._add(session, len(targets))
+        if held is None or held.tables > self._most or held.since > self._most // 100:
+            # Not under the lock: a session may have to be replayed from its entries.
+            held = Held(self._tables_with(session, targets, analyst), 0)
+            self._keep(session, Held(min(held.tables, self._most), 0))
+        if held.tables > self._most:
             raise TooLarge(f"a session holds at most {self._most} tables: use their names again")
+
+    def _add(self, session: str, more: int) -> Held | None:
+        with self._lock:
+            known = self._held.pop(session, None)
+            if known is not None:
+                known = self._held[session] = Held(known.tables + more, known.since + more)
+            return known
+
+    def _keep(self, session: str, held: Held) -> None:
+        with self._lock:
+            self._held.pop(session, None)
+            self._held[session] = held
+            if len(self._held) > _COUNTED:
+                self._held.pop(next(iter(self._held)))
