@@ -105,7 +105,7 @@ class Catalog(Mapping[str, Any]):
         return len(self._data_sets)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} data sets: {', '.join(self)}>"
+        return f"<{len(self)} data set{'s' * (len(self) != 1)}: {', '.join(self)}>"
 
     def _of_rows(self, name: str, table: Mapping[str, Any]) -> Table:
         return Table(

@@ -132,7 +132,7 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
     counters, direct = dict(accounts.counters), dict(accounts.direct)
     for source, s in sensitivity.items():
         counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
-        direct[source] = direct.get(source, ZERO) + epsilon * s
+        direct[source] = direct.get(source, ZERO) + times(s, epsilon)
     maxima, raised = settle(accounts, counters, sensitivity)
     if max([counters[source].denominator for source in raised], default=1).bit_length() > MAX_BITS:
         raise BadEpsilon("too many different denominators: the exact sum has too many digits; use round ε")
@@ -181,7 +181,7 @@ def settle(
 
 def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
     """C_x + v(x)·ε."""
-    return counter + epsilon * s
+    return counter + times(s, epsilon)
 
 
 def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
@@ -191,7 +191,12 @@ def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
 
 def forwarded(c: int, growth: Fraction) -> Fraction:
     """c_π(y)·(M′ − M_π): what a source gets when a partition's maximum grows."""
-    return growth * c
+    return times(c, growth)
+
+
+def times(c: int, amount: Fraction) -> Fraction:
+    """c·amount; most factors are 1, and a product of fractions is slow."""
+    return amount if c == 1 else amount * c
 
 
 def fits(before: Accounts, charged: Accounts) -> bool:
@@ -229,7 +234,8 @@ def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None
         counter = accounts.counters.get(source, ZERO)
         owed = accounts.direct.get(source, ZERO)
         for number in accounts.mentions.get(source, ()):
-            owed += accounts.maxima.get(number, ZERO) * accounts.partitions[number].sensitivity[source]
+            if number in accounts.maxima:
+                owed += times(accounts.partitions[number].sensitivity[source], accounts.maxima[number])
         if counter != owed:
             raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
         if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
