@@ -253,6 +253,22 @@ def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> 
     assert not os.listdir(tmp_path)
 
 
+def test_an_entry_with_two_actions_does_not_survive(path: Path) -> None:
+    """JSON keeps the last of two: what was charged for the first would be read as the second."""
+
+    def twice(connection: sqlite3.Connection) -> None:
+        (text,) = connection.execute("SELECT text FROM entries WHERE seq = 6").fetchone()
+        other = text[text.index('"action":') : text.index(',"analyst":')].replace('"1/4"', '"1/2"')
+        assert '"1/2"' in other
+        text = text[:-1] + "," + other + "}"
+        connection.execute("UPDATE entries SET text = ?, hash = ? WHERE seq = 6", (text, hash_of(text)))
+
+    damage(path, twice)
+    with pytest.raises(LedgerCorrupt, match="where it belongs") as found:
+        verified(path)
+    assert found.value.seq == 6
+
+
 def test_a_second_budget_for_the_same_contents_does_not_survive(path: Path) -> None:
     ledger = open_ledger(path)
     ledger.register("copy", Schema((("age", Type.INT64),)), 1, contents=["y"])

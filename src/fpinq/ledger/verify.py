@@ -7,7 +7,6 @@ entries add up to. A copy from before is whole too: only a head that was written
 down elsewhere tells it from the ledger.
 """
 
-import marshal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -32,7 +31,7 @@ from fpinq.ledger.entries import (
 )
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
 from fpinq.ledger.programs import Budgets, Session, opened
-from fpinq.ledger.spending import units
+from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.wire import from_json
 from fpinq.model.actions import Action, Query
@@ -69,8 +68,8 @@ class Replay:
     head: Head = START
     # Charged queries without an answer (the process died, or is at it), and how many answers each awaits.
     unanswered: dict[int, int] = field(default_factory=dict)
-    _others: dict[str, dict[str, tuple[Fraction, int]]] = field(default_factory=dict)
-    _decoded: dict[bytes, Action] = field(default_factory=dict)
+    _others: dict[str, dict[str, Fraction | int]] = field(default_factory=dict)
+    _decoded: dict[str, Action] = field(default_factory=dict)
 
     def configurations(self) -> dict[str, Configuration]:
         """⟨E, C⟩ of every session."""
@@ -84,7 +83,7 @@ class Replay:
             fields = check_line(stored, self.head)
             kind = fields["kind"]
             if kind == "action":
-                self._step(stored.seq, fields)
+                self._step(stored, fields)
             elif kind == "answer":
                 awaited = self._record(stored.seq, stored.answers)
                 if fields.keys() != _ANSWER or not _is_released(fields["released"], awaited):
@@ -115,18 +114,16 @@ class Replay:
             try:
                 self.unanswered[stored.seq] = len(fields["action"]["queries"])
                 for root, cost in fields["charged"].items():
-                    before, taken = charges.get(root, (ZERO, 0))
-                    after = before + _exactly(cost)
-                    charges[root] = (after, units(after))
-                    more[root] = charges[root][1] - taken
+                    charges[root], more[root] = _added(charges.get(root, 0), cost)
                 self.budgets.add(fields["analyst"], more)
             except (KeyError, AttributeError, TypeError, BadWire) as error:
                 raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
 
-    def _step(self, seq: int, fields: dict[str, Any]) -> None:
+    def _step(self, stored: Line, fields: dict[str, Any]) -> None:
+        seq = stored.seq
         try:
             session, analyst, rule = fields["session"], fields["analyst"], fields["rule"]
-            action, charged = self._action(fields["action"]), fields["charged"]
+            action, charged = self._action(stored.text, fields["action"]), fields["charged"]
             if fields.keys() != _ACTION:
                 raise BadWire("it says more than an action does")
         except (KeyError, BadWire, BadAction) as error:
@@ -148,8 +145,12 @@ class Replay:
             self.unanswered[seq] = len(action.queries)
         self.sessions[session] = decision.session
 
-    def _action(self, data: Any) -> Action:
-        key = marshal.dumps(data, 2)
+    def _action(self, text: str, data: Any) -> Action:
+        # Keys are sorted and written once, so a text begins with its one action, up to what comes next;
+        # nothing within an action is called so, and within a string the quotes would be escaped.
+        if text.rfind('"action":') != 1:
+            raise BadWire("its action is not where it belongs")
+        key = text[: text.find(',"analyst":')]
         found = self._decoded.get(key)
         if found is None:
             if len(self._decoded) >= MAX_DECODED:
@@ -197,9 +198,24 @@ def _is_released(released: Any, awaited: int) -> bool:
     )
 
 
+def _added(before: Fraction | int, cost: str) -> tuple[Fraction | int, int]:
+    """What a session was charged after one charge more, and the units that this takes.
+
+    As a number of units as long as it is a whole one, which is the usual case and a fast one.
+    """
+    exact = _exactly(cost)
+    if type(before) is int and type(exact) is int:
+        return before + exact, exact
+    was = amount(before) if isinstance(before, int) else before
+    now = was + (amount(exact) if isinstance(exact, int) else exact)
+    return now, units(now) - units(was)
+
+
 @lru_cache(MAX_DECODED)
-def _exactly(cost: str) -> Fraction:
-    return from_json(cost, Fraction)  # type: ignore[no-any-return]
+def _exactly(cost: str) -> Fraction | int:
+    """A charge in units if it is a whole number of them, else exactly."""
+    exact: Fraction = from_json(cost, Fraction)
+    return units(exact) if amount(units(exact)) == exact else exact
 
 
 def replay(entries: Iterable[Line]) -> Replay:
