@@ -132,6 +132,13 @@ def jobs_of(context: Any, run: Callable[[], Any]) -> int:
     return int(scheduler.nextJobId()) - int(before)
 
 
+def _heap_in_use(session: Any, runtime: Any) -> float:
+    """Megabytes after a collection, which goes on for a moment after it was asked for."""
+    session.sparkContext._jvm.java.lang.System.gc()
+    time.sleep(1)
+    return float(runtime.totalMemory() - runtime.freeMemory()) / 2**20
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -164,8 +171,7 @@ def main() -> None:
             jobs = jobs_of(session.sparkContext, ours)
             print(f"| {name} | {by_hand:.2f} | {by_us:.2f} | {by_us / by_hand:.2f} | {jobs} |", flush=True)
         runtime = session.sparkContext._jvm.java.lang.Runtime.getRuntime()
-        session.sparkContext._jvm.java.lang.System.gc()
-        used = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
+        used = min(_heap_in_use(session, runtime) for _ in range(3))
         python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         print(
             f"\nDriver after all of it: {used:.0f} MB of heap in use, {python:.0f} MB in Python at the peak."
