@@ -144,7 +144,7 @@ def test_an_unknown_data_set_is_told_with_the_nearest_name(live: Live) -> None:
     catalog = live.connect()
     with pytest.raises(fp.UnknownDataSet, match="did you mean 'people'"):
         catalog["peopel"]
-    assert repr(catalog) == "<1 data sets: people>"
+    assert repr(catalog) == "<1 data set: people>"
     assert len(catalog) == 1
 
 

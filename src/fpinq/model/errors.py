@@ -119,8 +119,8 @@ class EngineError(FpinqError):
     def __init__(self, reference: str) -> None:
         self.reference = reference
         super().__init__(
-            "the engine failed, and the charge stands; "
-            f"the data's owner finds the reason under reference {reference}"
+            "the engine failed; the charge stands. "
+            f"The data's owner finds the reason under reference {reference}"
         )
 
 
