@@ -3,7 +3,7 @@
 1. ``wire``          actions and observations as canonical JSON
 2. ``entries``       the trace, hash-chained
 3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
-4. ``ledger``        the kernel's step inside a transaction
+4. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
 5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
 6. ``verify``        the chain recomputed, every step taken again
 """

@@ -3,7 +3,7 @@
 1. ``config``   what the owner writes
 2. ``tokens``   who may come in; ``limits`` how much at a time
 3. ``house``    everything a server holds
-4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends
+4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends, ``quantum`` when they leave
 5. ``app``      the other addresses
 """
 

@@ -1,4 +1,10 @@
-"""Plans to exact integers on DuckDB."""
+"""Plans to exact integers on DuckDB. Read it in this order.
+
+1. ``engine``       roots and measurements; ``database``  one locked DuckDB; ``sources``  what data may be
+2. ``plans``        plans to subqueries, ``relations`` on the way; ``truncation``  which rows of a key stay
+3. ``expressions``  row expressions to total SQL
+4. ``statistics``   one SQL text per measurement
+"""
 
 from fpinq.engines.duckdb.engine import DuckDB
 
