@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -605,3 +607,9 @@ def test_several_threads_measure_while_roots_arrive(db: DuckDB, tmp_path: Path) 
     assert not wrong
     part = PartOf(Partitioning(Column("a"), (3,)), 0)
     assert number_of(db, Term(part, (RootTable("f3"),))) == 1
+
+
+def test_a_process_leaves_no_folder_behind(tmp_path: Path) -> None:
+    program = "import fpinq as fp; fp.protect([{'a': 1}], budget=1).noisy_count(1)"
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert list(tmp_path.iterdir()) == []

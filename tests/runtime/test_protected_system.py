@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import fpinq as fp
 from fpinq.ledger import Acted
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
 from fpinq.model.errors import DataChanged, EngineError, LedgerError, ProgramError
@@ -304,3 +305,21 @@ def test_no_column_is_taken_for_the_key_that_siblings_are_told_by(name: str) -> 
     told = system.act(Query("t", Fraction(1, 10), (Count(),)))
     assert isinstance(told, Answered)
     assert told.released == ((3,),)
+
+
+def test_a_share_pays_for_a_query_that_failed_after_its_charge() -> None:
+    """A share of 0.3 drained its root: what failed was charged there and not here."""
+
+    class Failing(ReferenceEngine):
+        def measure(self, plan: Any, by: Any, queries: Any) -> Any:
+            raise EngineError("12345678")
+
+    data = fp.protect(ROWS, budget=1, engine=Failing())
+    share = fp.Budget("3/10")
+    table = data.with_budget(share)
+    with pytest.raises(EngineError):
+        table.noisy_count("1/5")
+    assert (share.remaining, data.remaining) == (Fraction(1, 10), Fraction(4, 5))
+    with pytest.raises(fp.BudgetExceeded):
+        table.noisy_count("1/5")
+    assert data.remaining == Fraction(4, 5)

@@ -295,8 +295,32 @@ def test_a_block_of_persons_has_the_tables_of_its_base(tmp_path: Path) -> None:
     row = TableConfig([{"id": 1, "age": 9}], rows_per_unit=1)
     base = DataSet("clinic", Fraction(1), {"patients": row, "visits": row}, unit="id")
     later = TableConfig([{"id": 2, "age": 9}], rows_per_unit=1)
-    swapped = DataSet(
-        "later", Fraction(1), {"visits": later, "patients": later}, unit="id", block_of="clinic"
-    )
-    with pytest.raises(ProgramError, match="tables are visits, patients, not patients, visits"):
-        serve(tmp_path, {"clinic": base, "later": swapped}).__enter__()
+    other = DataSet("later", Fraction(1), {"stays": later, "patients": later}, unit="id", block_of="clinic")
+    with pytest.raises(ProgramError, match="tables are stays, patients, not patients, visits"):
+        serve(tmp_path, {"clinic": base, "later": other}).__enter__()
+
+
+def test_a_proxy_s_page_is_not_the_last_word(live: Live) -> None:
+    page = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>"
+    with between(live.port, lambda n, reply: page if n in (2, 3) else reply) as url:
+        fp.connect(url, live.token())["people"].noisy_count(0.1)
+    assert live.left() == Fraction(9, 10)
+
+
+def test_the_tables_of_a_block_are_found_by_their_names(tmp_path: Path) -> None:
+    def tables(*names: str) -> dict[str, TableConfig]:
+        rows = {"p": [{"id": 1, "age": 30}], "v": [{"id": 1, "day": 5}, {"id": 1, "day": 6}]}
+        return {name: TableConfig(rows[name], rows_per_unit=2) for name in names}
+
+    later = {
+        name: TableConfig([{**row, "id": 2} for row in table.source], rows_per_unit=2)
+        for name, table in tables("v", "p").items()
+    }
+    data_sets = {
+        "clinic": DataSet("clinic", Fraction(10**9), tables("p", "v"), unit="id"),
+        "later": DataSet("later", Fraction(10**9), later, unit="id", block_of="clinic"),
+    }
+    with serve(tmp_path, data_sets) as live:
+        clinic = live.connect()["clinic"]
+        assert round(clinic["v"].noisy_count(1000).value) == 4
+        assert round(clinic["p"].noisy_sum(1000, "age", bounds=(0, 100)).value) == 60

@@ -15,10 +15,13 @@ import pytest
 
 import fpinq as fp
 from fpinq.model.actions import Assign
-from fpinq.model.queries import PrimitiveQuery, Statistic
-from fpinq.model.transformations import Distinct
+from fpinq.model.expressions import Apply, Column, Literal
+from fpinq.model.plans import RootTable, Term
+from fpinq.model.queries import Count, PrimitiveQuery, Statistic
+from fpinq.model.transformations import Distinct, First, GroupBy, Join
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server import Config
+from fpinq.server.engines import Interruptible
 from fpinq.server.house import House
 from fpinq.server.limits import Limits
 from fpinq.server.sessions import Room
@@ -371,3 +374,26 @@ def test_a_charged_count_costs_at_most_three_durable_commits(
     assert sum(made) <= 3
     assert made.count(False) == 0
     assert os.path.exists(live.house.config.ledger)
+
+
+def test_an_interrupt_between_two_statements_is_not_lost() -> None:
+    """Time ran out while a plan was lowered, or waited for a lock: nothing stopped it then."""
+    engine = Interruptible()
+    engine.add_root("t", [{"a": i} for i in range(3000)])
+    everything = Join(
+        (Literal.of(1),), (Literal.of(1),), First(3000), First(3000),
+        (("v", Apply("add", (Column("l.a"), Column("r.a")))),),
+    )  # fmt: skip
+    plan = Term(GroupBy((("v", Column("v")),), ()), (Term(everything, (RootTable("t"), RootTable("t"))),))
+    began = time.monotonic()
+
+    def late() -> None:
+        with engine.interrupted_after(0.1):
+            time.sleep(0.3)  # nothing runs yet
+            for _ in range(100):
+                engine.measure(plan, None, [Count()])
+
+    with pytest.raises(fp.EngineError):
+        late()
+    assert time.monotonic() - began < 10
+    engine.close()

@@ -189,7 +189,7 @@ def check_block(block: DataSet, shape: Shape, base: DataSet, base_shape: Shape) 
     if block.engine != base.engine:
         raise _no_block(block, base, f"engine is {block.engine}, not {base.engine}")
     ours, theirs = _tables_of(block, shape), _tables_of(base, base_shape)
-    if list(ours) != list(theirs):
+    if ours.keys() != theirs.keys():
         found, expected = (
             ", ".join(schemas_of(block.name, shape)),
             ", ".join(schemas_of(base.name, base_shape)),
