@@ -18,8 +18,9 @@ from math import ceil, floor, isfinite
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, plain
 from fpinq.client.spelling import spell
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadQuery
+from fpinq.model.errors import BadQuery, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Value
+from fpinq.model.operators import MAX_STRING
 from fpinq.model.queries import MAX_SQUARED_WIDTH
 
 WIDTH_BITS = 30
@@ -33,17 +34,27 @@ SMALLEST_STEP_BITS, LARGEST_STEP_BITS = -900, 971
 class Column:
     """Public metadata of a column: bounds and keys that queries then need not repeat.
 
-    They are the owner's choice and must not be read off the data.
+    max_length is how many characters its texts have at the most: a longer one
+    is null. All are the owner's choice and must not be read off the data.
     """
 
     bounds: tuple[object, object] | None = None
     keys: Sequence[Value] | None = None
+    max_length: int | None = None
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
             exact_bounds(self.bounds)
         if self.keys is not None:
             object.__setattr__(self, "keys", tuple(self.keys))
+        if self.max_length is not None:
+            check_length(self.max_length)
+
+
+def check_length(length: object) -> None:
+    """ProgramError unless it is a length that texts can have."""
+    if type(length) is not int or not 1 <= length <= MAX_STRING:
+        raise ProgramError(f"max_length is a whole number of characters, 1 to {MAX_STRING}")
 
 
 def exact_bounds(bounds: object) -> tuple[Fraction, Fraction]:

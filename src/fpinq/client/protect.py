@@ -107,7 +107,10 @@ class _Root:
     def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
         """The table of a root whose records are rows."""
         stated = _types(schema)
-        found = self._register({"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated))
+        lengths = _lengths(columns)
+        found = self._register(
+            {"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated, lengths=lengths)
+        )
         assert isinstance(found, Schema)
         known = _known(columns, found)
         return Table(
@@ -139,10 +142,13 @@ class _Root:
             if unknown := [table for table in mapping if table not in data]:
                 raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
         given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
+        lengths = {table: _lengths(columns.get(table)) for table in data}
         persons = self._register(
             {table: (source, given.get(table)) for table, source in data.items()},
             unit,
-            lambda engine: engine.add_persons(self.name, data, unit=unit, schemas=given or None),
+            lambda engine: engine.add_persons(
+                self.name, data, unit=unit, schemas=given or None, lengths=lengths
+            ),
         )
         assert isinstance(persons, Persons)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
@@ -268,16 +274,24 @@ def _types(schema: Mapping[str, Any] | None) -> dict[str, Type] | None:
     return {name: column_type(type_) for name, type_ in schema.items()}
 
 
-def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Column]:
-    """Public metadata, if it fits the columns."""
+def _lengths(columns: Mapping[str, Column] | None) -> dict[str, int]:
+    """The public maximal lengths of texts."""
     for name, known in (columns or {}).items():
         if not isinstance(known, Column):
             raise ProgramError(
                 f"columns={{{name!r}: fp.Column(bounds=…, keys=…)}}, not {type(known).__name__}"
             )
+    return {name: c.max_length for name, c in (columns or {}).items() if c.max_length is not None}
+
+
+def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Column]:
+    """Public metadata, if it fits the columns."""
+    for name, known in (columns or {}).items():
         cell = Cell(expressions.Column(name), schema.type_of(name), Scope())
         if known.bounds is not None:
             clamp(cell, known.bounds)
         if known.keys is not None:
             partitioning(Subject(schema), cell, known.keys)
+        if known.max_length is not None and cell._type is not Type.STRING:
+            raise ProgramError(f"only text has a max_length, and {name!r} is {cell._type.value}")
     return dict(columns or {})

@@ -373,7 +373,10 @@ def _columns(table: Mapping[str, Any]) -> dict[str, Column]:
 
 
 def _metadata(known: Mapping[str, Any]) -> dict[str, Any]:
-    found = {what: wire.from_json(values, tuple[Value, ...]) for what, values in known.items()}
+    found: dict[str, Any] = {
+        what: values if what == "max_length" else wire.from_json(values, tuple[Value, ...])
+        for what, values in known.items()
+    }
     if "bounds" in found:
         found["bounds"] = tuple(Fraction(b) if isinstance(b, str) else b for b in found["bounds"])
     return found

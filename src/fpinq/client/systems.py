@@ -38,7 +38,14 @@ class System(Protocol):
 class DataEngine(Engine, Protocol):
     """An engine that data can be given to."""
 
-    def add_root(self, name: str, source: Any, schema: Mapping[str, Type] | None = None) -> Schema:
+    def add_root(
+        self,
+        name: str,
+        source: Any,
+        schema: Mapping[str, Type] | None = None,
+        *,
+        lengths: Mapping[str, int] | None = None,
+    ) -> Schema:
         """Make source the table of a root; its schema."""
 
     def add_persons(
@@ -47,6 +54,8 @@ class DataEngine(Engine, Protocol):
         tables: Mapping[str, Any],
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
+        *,
+        lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Make them the tables of a root of persons; its shape."""
 

@@ -8,6 +8,7 @@ from fpinq.engines.reference import PersonBag, Relation
 from fpinq.engines.rows import check_present
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
+from fpinq.model.operators import MAX_STRING
 from fpinq.model.plans import Persons, Plan
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
@@ -19,9 +20,16 @@ class ReferenceEngine:
     def __init__(self) -> None:
         self._database: dict[str, Relation | PersonBag] = {}
 
-    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
+    def add_root(
+        self,
+        name: str,
+        source: object,
+        schema: Mapping[str, Type] | None = None,
+        *,
+        lengths: Mapping[str, int] | None = None,
+    ) -> Schema:
         """Take a copy of the rows as a root's table."""
-        table = relation(source, schema)
+        table = within_lengths(relation(source, schema), lengths or {})
         self._database[name] = table
         return table.schema
 
@@ -31,9 +39,14 @@ class ReferenceEngine:
         tables: Mapping[str, object],
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
+        *,
+        lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Take a copy of several tables as a root of persons. Rows whose unit is null belong to nobody."""
-        relations = {t: relation(source, (schemas or {}).get(t)) for t, source in tables.items()}
+        relations = {
+            t: within_lengths(relation(source, (schemas or {}).get(t)), (lengths or {}).get(t, {}))
+            for t, source in tables.items()
+        }
         shape = Persons(unit, tuple((t, table.schema) for t, table in relations.items()))
         if len({table.schema.type_of(unit) for table in relations.values()}) != 1:
             raise BadData(f"{unit!r} must have the same type in every table")
@@ -68,6 +81,17 @@ def relation(source: object, types: Mapping[str, Type] | None = None) -> Relatio
     schema = Schema.of(types) if types else _inferred(rows)
     check_present(rows, schema.names())
     return Relation(schema, tuple(_record(row, schema) for row in rows))
+
+
+def within_lengths(table: Relation, lengths: Mapping[str, int]) -> Relation:
+    """The relation with null in place of every text that is longer than its column's public length."""
+    most = [lengths.get(name, MAX_STRING) for name in table.schema.names()]
+    rows = (tuple(map(_within, record, most)) for record in table.rows)
+    return Relation(table.schema, tuple(rows))
+
+
+def _within(value: Value, most: int) -> Value:
+    return None if isinstance(value, str) and len(value) > most else value
 
 
 def _rows(source: object) -> list[Mapping[str, Any]]:

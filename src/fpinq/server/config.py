@@ -16,6 +16,7 @@ from typing import Any
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon, ProgramError, suggest
 from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Type
+from fpinq.model.operators import MAX_STRING
 from fpinq.server.limits import Limits
 
 # The cap of analysts that have none of their own.
@@ -35,6 +36,10 @@ class TableConfig:
     schema: Mapping[str, Type] | None = None
     rows_per_unit: int | None = None
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def lengths(self) -> dict[str, int]:
+        """The public maximal lengths of texts."""
+        return {name: known["max_length"] for name, known in self.columns.items() if "max_length" in known}
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ def seconds(text: object, where: str = "") -> Fraction:
 
 def check_column(known: Any, where: str) -> None:
     """ProgramError unless what is public of a column has the right form, whatever the column's type is."""
-    _check_keys(_mapping(known, where), {"bounds", "keys"}, where)
+    _check_keys(_mapping(known, where), {"bounds", "keys", "max_length"}, where)
     bounds, keys = known.get("bounds"), known.get("keys")
     if bounds is not None:
         pair = isinstance(bounds, list | tuple) and len(bounds) == 2
@@ -127,6 +132,9 @@ def check_column(known: Any, where: str) -> None:
         )
         if not plain or not keys:
             raise ProgramError(f"{where}: keys are a list of values, such as keys = [0, 1]")
+    most = known.get("max_length", 1)
+    if type(most) is not int or not 1 <= most <= MAX_STRING:
+        raise ProgramError(f"{where}: max_length is a whole number of characters, 1 to {MAX_STRING}")
 
 
 def _spark(given: Mapping[str, Any]) -> dict[str, Any]:

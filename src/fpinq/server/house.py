@@ -79,11 +79,17 @@ class House:
         engine = self._engines.of(data_set.name, data_set.engine)
         if data_set.unit is None:
             ((_, table),) = data_set.tables.items()
-            return engine.add_root(data_set.name, table.source, table.schema)  # type: ignore[no-any-return]
+            return engine.add_root(  # type: ignore[no-any-return]
+                data_set.name, table.source, table.schema, lengths=table.lengths()
+            )
         stated = {name: table.schema for name, table in data_set.tables.items() if table.schema is not None}
         tables = {name: table.source for name, table in data_set.tables.items()}
         return engine.add_persons(  # type: ignore[no-any-return]
-            data_set.name, tables, unit=data_set.unit, schemas=stated or None
+            data_set.name,
+            tables,
+            unit=data_set.unit,
+            schemas=stated or None,
+            lengths={name: table.lengths() for name, table in data_set.tables.items()},
         )
 
     # ── who may come in ──────────────────────────────────────────────────────────────
@@ -247,8 +253,13 @@ def _check_types(known: Mapping[str, Any], type_: Type) -> None:
         found = [checked_value(float(key) if whole and type(key) is int else key, type_) for key in keys]
         if has_duplicates(found):
             raise ProgramError("a key is there twice")
+    if known.get("max_length") is not None and type_ is not Type.STRING:
+        raise ProgramError(f"only text has a max_length, and it is {type_.value}")
 
 
 def _public(known: Mapping[str, Any]) -> dict[str, Any]:
     """A column's metadata in the wire's values."""
-    return {what: wire.to_json(tuple(values)) for what, values in known.items()}
+    return {
+        what: values if what == "max_length" else wire.to_json(tuple(values))
+        for what, values in known.items()
+    }

@@ -54,7 +54,14 @@ class DuckDB:
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
-    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
+    def add_root(
+        self,
+        name: str,
+        source: object,
+        schema: Mapping[str, Type] | None = None,
+        *,
+        lengths: Mapping[str, int] | None = None,
+    ) -> Schema:
         """Protect a table of rows under a name; its public schema.
 
         source: a path or glob of parquet or csv (or a list of them), a pandas
@@ -76,6 +83,8 @@ class DuckDB:
         tables: Mapping[str, object],
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
+        *,
+        lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Protect several tables about the same persons; the shape of the root.
 

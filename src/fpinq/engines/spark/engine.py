@@ -86,7 +86,14 @@ class Spark:
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
-    def add_root(self, name: str, source: object, schema: Mapping[str, Type] | None = None) -> Schema:
+    def add_root(
+        self,
+        name: str,
+        source: object,
+        schema: Mapping[str, Type] | None = None,
+        *,
+        lengths: Mapping[str, int] | None = None,
+    ) -> Schema:
         """Protect a table of rows under a name; its public schema.
 
         source: a path, directory or glob of parquet or csv (or a list of them;
@@ -110,6 +117,8 @@ class Spark:
         tables: Mapping[str, object],
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
+        *,
+        lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Protect several tables about the same persons; the shape of the root.
 

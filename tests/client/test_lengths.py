@@ -1,0 +1,46 @@
+"""The public length of a column's texts: a longer one is null, whoever wrote it."""
+
+import pytest
+
+import fpinq as fp
+from fpinq.model.operators import MAX_STRING
+from fpinq.runtime import ReferenceEngine
+from fpinq.runtime.in_memory import relation, within_lengths
+
+ROWS = [{"id": 1, "s": "abc"}, {"id": 2, "s": "abcd"}, {"id": 3, "s": "αβγδ"}, {"id": 4, "s": None}]
+
+
+def test_a_text_longer_than_its_column_is_null() -> None:
+    cut = within_lengths(relation(ROWS), {"s": 3})
+    assert [s for _, s in cut.rows] == ["abc", None, None, None]
+
+
+def test_without_a_stated_length_no_text_is_longer_than_the_longest_that_operators_make() -> None:
+    rows = [{"s": "x" * MAX_STRING}, {"s": "x" * (MAX_STRING + 1)}]
+    assert [s is None for (s,) in within_lengths(relation(rows), {}).rows] == [False, True]
+
+
+def test_the_reference_engine_takes_the_lengths_of_persons_table_by_table() -> None:
+    engine = ReferenceEngine()
+    engine.add_persons("p", {"a": ROWS, "b": ROWS}, "id", lengths={"a": {"s": 3}})
+    (_, second, *_) = engine._database["p"].persons  # type: ignore[union-attr]
+    assert second["a"].rows == ((2, None),)
+    assert second["b"].rows == ((2, "abcd"),)
+
+
+def test_protect_gives_the_lengths_to_the_engine() -> None:
+    data = fp.protect(
+        ROWS, budget=10**6, engine="reference", columns={"s": fp.Column(max_length=3)}, name="lengths"
+    )
+    assert round(data.where(lambda x: x.s.is_null()).noisy_count(10**5).value) == 3
+
+
+@pytest.mark.parametrize("length", [0, -1, MAX_STRING + 1, 1.0, True, "3"])
+def test_a_length_is_a_whole_number_of_characters(length: object) -> None:
+    with pytest.raises(fp.ProgramError, match="max_length is a whole number"):
+        fp.Column(max_length=length)  # type: ignore[arg-type]
+
+
+def test_only_text_has_a_length() -> None:
+    with pytest.raises(fp.ProgramError, match="only text has a max_length"):
+        fp.protect(ROWS, budget=1, engine="reference", columns={"id": fp.Column(max_length=3)})
