@@ -56,10 +56,10 @@ def test_every_kind_of_query_survives_the_ledger(folder: Path, engine: str) -> N
 
 
 def test_the_same_data_under_another_name_gets_no_second_budget(folder: Path) -> None:
+    os.link("people.parquet", "hard.parquet")  # before: one more name is a change of the file
     data = fp.protect("people.parquet", budget=1, ledger="x.ledger")
     shutil.copy("people.parquet", "copy.parquet")
     os.symlink("people.parquet", "link.parquet")
-    os.link("people.parquet", "hard.parquet")
     for other in ("copy.parquet", "link.parquet", "hard.parquet", ["tuesday.parquet", "copy.parquet"]):
         with pytest.raises(fp.SameData, match="'people'"):
             fp.protect(other, name="other", budget=1, ledger="x.ledger")

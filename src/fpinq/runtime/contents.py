@@ -10,15 +10,14 @@ The same records in another file format are other contents: whoever converts
 data on purpose is not stopped, only whoever does it by accident.
 """
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
+from fpinq.engines.files import Pin, is_files, resolve
 from fpinq.engines.spark.sources import is_elsewhere
 from fpinq.ledger.wire import encode
 from fpinq.model.errors import BadData, DataChanged
@@ -36,13 +35,12 @@ class Contents:
     """The hashes of data, and its files as they were when they were read."""
 
     hashes: tuple[str, ...]
-    files: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    pins: tuple[Pin, ...] = ()
 
     def check_unchanged(self, root: str) -> None:
         """DataChanged if a file is not the one that was read."""
-        for path, was in self.files:
-            if _state(path) != was:
-                raise DataChanged(root)
+        if not all(pin.holds() for pin in self.pins):
+            raise DataChanged(root)
 
 
 def contents_of(
@@ -53,20 +51,20 @@ def contents_of(
 ) -> Contents:
     """The contents of tables, each given as files or in memory, with the schema that was stated."""
     hashes: list[str] = []
-    paths: list[str] = []
+    pins: list[Pin] = []
     for source, schema in sources:
         if hasattr(engine, "fingerprint") and is_elsewhere(source):
             shape, records, total = engine.fingerprint(source, schema)
             hashes.append(f"sum:{sha256(f'{encode(shape)}{records}:{total:x}'.encode()).hexdigest()}")
-        elif _is_files(source):
-            paths += _paths(source)
+        elif is_files(source):
+            pins += resolve(source).pins
         else:
             hashes.append(hash_of_records(source, schema))
-    before = tuple((path, _state(path)) for path in dict.fromkeys(paths))
-    done, total = 0, sum(state[0] for _, state in before)
-    for path, state in before:
-        hashes.append(hash_of_file(path, lambda part, done=done: progress(done + part, total)))  # type: ignore[misc]
-        done += state[0]
+    before = tuple(dict.fromkeys(pins))
+    done, total = 0, sum(pin.size for pin in before)
+    for pin in before:
+        hashes.append(hash_of_file(pin.path, lambda part, done=done: progress(done + part, total)))  # type: ignore[misc]
+        done += pin.size
     contents = Contents(tuple(sorted(set(hashes))), before)
     contents.check_unchanged(root)
     return contents
@@ -126,39 +124,6 @@ def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> st
         ).fetchall()
     ((rows, records),) = found
     return f"records:{sha256(f'{encode(shape)}{rows}:{records}'.encode()).hexdigest()}"
-
-
-def _is_files(source: Any) -> bool:
-    if isinstance(source, list | tuple):
-        return bool(source) and all(isinstance(item, str | Path) for item in source)
-    return isinstance(source, str | Path)
-
-
-def _paths(source: Any) -> list[str]:
-    """The files that paths, folders and globs stand for, wherever links lead.
-
-    Files without a byte are left out where there are others: they hold no record, and every folder
-    that Spark has written holds one, _SUCCESS, which does not make two of them the same data.
-    """
-    found: list[str] = []
-    for pattern in [source] if isinstance(source, str | Path) else source:
-        text = os.path.expanduser(os.fspath(pattern))
-        if os.path.isdir(text):
-            text = os.path.join(glob.escape(text), "**")
-        listed = [text] if os.path.isfile(text) else glob.glob(text, recursive=True)
-        files = [os.path.realpath(path) for path in listed if os.path.isfile(path)]
-        if not files:
-            raise BadData(f"no such file: {text}")
-        found += [path for path in files if os.path.getsize(path)] or files
-    return found
-
-
-def _state(path: str) -> tuple[int, ...]:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return (found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def _block(path: str, start: int) -> bytes:

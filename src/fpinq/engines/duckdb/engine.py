@@ -22,6 +22,7 @@ from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
+from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import noted
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
@@ -36,7 +37,7 @@ class _Stored:
 
     relation: str
     view: str | None
-    pins: tuple[sources.Pin, ...]
+    pins: tuple[Pin, ...]
 
 
 class DuckDB:
@@ -49,7 +50,7 @@ class DuckDB:
         self._spill = os.path.join(self._folder, "spill")
         self._stored: list[_Stored] = []
         self._roots: dict[str, Source | PersonSource] = {}
-        self._pins: dict[str, tuple[sources.Pin, ...]] = {}
+        self._pins: dict[str, tuple[Pin, ...]] = {}
         self._opened: Database | None = None
 
     # ── roots ────────────────────────────────────────────────────────────────────────
@@ -95,7 +96,7 @@ class DuckDB:
             self._check_new(name)
             if not tables:
                 raise BadData("persons need one or more tables")
-            files = [sources.find_files(data) for data in tables.values() if sources.is_files(data)]
+            files = [resolve(data) for data in tables.values() if is_files(data)]
             self._allow([pin for found in files for pin in found.pins])
             # Rows need numbers here, and lines of a csv have none: those are copied.
             added = {
@@ -125,7 +126,7 @@ class DuckDB:
     ) -> tuple[_Stored, Source]:
         relation = f"r{len(self._stored)}"
         try:
-            if sources.is_files(source):
+            if is_files(source):
                 return self._add_files(relation, source, schema, numbered)
             return self._add_frame(relation, source, schema)
         except duckdb.Error as error:
@@ -137,35 +138,36 @@ class DuckDB:
     def _add_files(
         self, relation: str, source: Any, schema: Mapping[str, Type] | None, numbered: bool
     ) -> tuple[_Stored, Source]:
-        files = sources.find_files(source)
+        files = resolve(source)
         self._allow(files.pins)
-        scan = files.scan()
+        scan = sources.scan(files)
         found = self._database.describe(scan)
         if files.format == "csv":
             if schema is not None:
                 stated = {
                     column: SQL_TYPES[type_] for column, type_ in schema.items() if column in dict(found)
                 }
-                scan = files.scan(stated)
+                scan = sources.scan(files, stated)
                 found = self._database.describe(scan)
             else:
-                scan = files.scan(dict(found))
+                scan = sources.scan(files, dict(found))
             # Read it to the end once, so that no measurement stumbles over a line.
             self._database.connection.execute(f"SELECT count(COLUMNS(*)) FROM {scan}").fetchall()
         elif any(
-            self._database.describe(sources.Files((pin,), files.format).scan()) != found
+            self._database.describe(sources.scan(Files((pin,), files.format))) != found
             for pin in files.pins[1:]
         ):
             raise BadData("the files of one table must have the same columns and types")
         columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
-        if files.row is None and numbered:
+        number = sources.row_of(files)
+        if number is None and numbered:
             select, shape, _ = sources.as_relation(columns, scan, lazy=False)
             self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
             stored, source_of = _Stored(relation, None, files.pins), Source(relation, shape, row="rowid")
         else:
-            select, shape, raw = sources.as_relation(columns, scan, lazy=True, row=files.row)
+            select, shape, raw = sources.as_relation(columns, scan, lazy=True, row=number)
             self._database.connection.execute(f"CREATE VIEW {relation} AS {select}")
-            row = "i" if files.row is not None else None
+            row = "i" if number is not None else None
             stored, source_of = _Stored(relation, select, files.pins), Source(relation, shape, raw, row)
         self._stored.append(stored)
         return stored, source_of
@@ -273,7 +275,7 @@ class DuckDB:
                 self._opened = Database(spill=self._spill)
             return self._opened
 
-    def _allow(self, files: Sequence[sources.Pin]) -> None:
+    def _allow(self, files: Sequence[Pin]) -> None:
         """Make files readable: a new DuckDB, for a locked one cannot be told of them."""
         before = self._opened
         known = before.files if before is not None else frozenset()

@@ -17,18 +17,16 @@ Anything else (lists, structs, blobs, times, intervals) is refused, with the
 advice to leave it out: a schema names the columns to read, the others are not.
 """
 
-import glob
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fpinq.engines.duckdb.expressions import SQL_TYPES, canonical_float
+from fpinq.engines.files import Files
 from fpinq.engines.rows import check_present
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import (
@@ -40,60 +38,27 @@ from fpinq.model.expressions import (
     type_of_value,
 )
 
-_PARQUET = (".parquet", ".pq")
-_CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".csv.zst")
-
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _WIDE_INTEGERS = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
 
 
-@dataclass(frozen=True)
-class Pin:
-    """A file as it was when it was protected."""
-
-    path: str
-    size: int
-    modified: int
-    inode: int
-
-    @staticmethod
-    def of(path: str) -> "Pin":
-        """The file as it is now."""
-        found = os.stat(path)
-        return Pin(path, found.st_size, found.st_mtime_ns, found.st_ino)
-
-    def holds(self) -> bool:
-        """Whether the file still is what it was."""
-        try:
-            return Pin.of(self.path) == self
-        except OSError:
-            return False
+def scan(files: Files, types: Mapping[str, str] | None = None) -> str:
+    """The table function that reads files."""
+    listed = "[" + ", ".join(quote(path) for path in files.paths) + "]"
+    if files.format == "parquet":
+        return f"read_parquet({listed}, hive_partitioning = false)"
+    stated = ", ".join(f"{quote(name)}: {quote(type_)}" for name, type_ in (types or {}).items())
+    options = "header = true, hive_partitioning = false, sample_size = -1"
+    return f"read_csv({listed}, {options}{f', types = {{{stated}}}' if stated else ''})"
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files of one format that are read together."""
-
-    pins: tuple[Pin, ...]
-    format: str
-
-    def scan(self, types: Mapping[str, str] | None = None) -> str:
-        """The table function that reads them."""
-        listed = "[" + ", ".join(quote(pin.path) for pin in self.pins) + "]"
-        if self.format == "parquet":
-            return f"read_parquet({listed}, hive_partitioning = false)"
-        stated = ", ".join(f"{quote(name)}: {quote(type_)}" for name, type_ in (types or {}).items())
-        options = "header = true, hive_partitioning = false, sample_size = -1"
-        return f"read_csv({listed}, {options}{f', types = {{{stated}}}' if stated else ''})"
-
-    @property
-    def row(self) -> str | None:
-        """The SQL of a row's number; lines of a csv have none."""
-        if self.format != "parquet":
-            return None
-        several = f"CAST(file_index AS BIGINT) * {2**40} + " if len(self.pins) > 1 else ""
-        return f"{several}CAST(file_row_number AS BIGINT)"
+def row_of(files: Files) -> str | None:
+    """The SQL of a row's number; lines of a csv have none."""
+    if files.format != "parquet":
+        return None
+    several = f"CAST(file_index AS BIGINT) * {2**40} + " if len(files.pins) > 1 else ""
+    return f"{several}CAST(file_row_number AS BIGINT)"
 
 
 @dataclass(frozen=True)
@@ -118,45 +83,6 @@ def identifier(name: str) -> str:
     if "\0" in name:
         raise BadData("a file or column name cannot contain a NUL character")
     return '"' + name.replace('"', '""') + '"'
-
-
-def is_files(source: object) -> bool:
-    """Whether a source is a path, a glob or a list of them."""
-    if isinstance(source, list | tuple):
-        return bool(source) and all(isinstance(item, str | Path) for item in source)
-    return isinstance(source, str | Path)
-
-
-def find_files(source: Any) -> Files:
-    """The files that paths and globs stand for, now; BadData if there are none."""
-    patterns = [source] if isinstance(source, str | Path) else list(source)
-    paths: list[str] = []
-    for pattern in patterns:
-        text = os.path.expanduser(os.fspath(pattern))
-        found = (
-            [text]
-            if os.path.isfile(text)
-            else sorted(p for p in glob.glob(text, recursive=True) if os.path.isfile(p))
-        )
-        if not found:
-            raise BadData(f"no such file: {text}")
-        paths += [os.path.realpath(path) for path in found]
-    formats = {_format(path) for path in paths}
-    if len(formats) > 1:
-        raise BadData("the files of one table must have one format: all parquet or all csv")
-    pins = tuple(Pin.of(path) for path in dict.fromkeys(paths))
-    for pin in pins:
-        if not pin.size:
-            raise BadData(f"{pin.path} is empty")
-    return Files(pins, formats.pop())
-
-
-def _format(path: str) -> str:
-    if path.lower().endswith(_PARQUET):
-        return "parquet"
-    if path.lower().endswith(_CSV):
-        return "csv"
-    raise BadData(f"{path} is neither parquet nor csv, by its name: convert it, or rename it")
 
 
 def convert(columns: Iterable[tuple[str, str, str]], schema: Mapping[str, Type] | None) -> list[Converted]:
