@@ -1,7 +1,7 @@
 (** What each main theorem rests on.  The Makefile checks that nothing is listed
     beyond the axioms of the standard library's classical reals. *)
 
-Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Sources Fpinq.Instance
+Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Instance
   Fpinq.Compute.
 
 Goal True. idtac "theorem stability_sound". Abort.
@@ -16,6 +16,10 @@ Goal True. idtac "theorem choose_private". Abort.
 Print Assumptions choose_private.
 Goal True. idtac "theorem permute_and_flip_private". Abort.
 Print Assumptions permute_and_flip_private.
+Goal True. idtac "theorem permute_and_flip_monotone". Abort.
+Print Assumptions permute_and_flip_monotone.
+Goal True. idtac "theorem released_private". Abort.
+Print Assumptions released_private.
 Goal True. idtac "theorem charge_potential". Abort.
 Print Assumptions charge_potential.
 Goal True. idtac "theorem certificate_charge". Abort.
@@ -36,6 +40,10 @@ Goal True. idtac "theorem bags_joint_dp_spent". Abort.
 Print Assumptions bags_joint_dp_spent.
 Goal True. idtac "theorem bags_root_dp". Abort.
 Print Assumptions bags_root_dp.
+Goal True. idtac "theorem bags_event_dp". Abort.
+Print Assumptions bags_event_dp.
+Goal True. idtac "theorem bags_random_dp". Abort.
+Print Assumptions bags_random_dp.
 Goal True. idtac "theorem bags_deterministic". Abort.
 Print Assumptions bags_deterministic.
 Goal True. idtac "theorem bags_sums_to_one". Abort.

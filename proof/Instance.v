@@ -1,13 +1,13 @@
 (** * Everything together
 
     Bags over any ordered record type, the registry of transformations,
-    partition by listed keys, discrete Laplace noise on vectors of sums, the
-    exponential mechanism and permute-and-flip: they keep every promise of
+    partition by listed keys, and any mechanism that is private on neighbouring
+    bags, among them [released q] for every query q: they keep every promise of
     [System], so the theorems hold with no hypothesis left. *)
 
 Require Import Reals Lra Lia List Arith ZArith Permutation.
-Require Import Fpinq.Bags Fpinq.Stability Fpinq.Plans Fpinq.Probability Fpinq.Mechanisms Fpinq.PermuteAndFlip.
-Require Fpinq.System Fpinq.Sources Fpinq.Featherweight Fpinq.General.
+Require Import Fpinq.Bags Fpinq.Stability Fpinq.Plans Fpinq.Probability Fpinq.Mechanisms Fpinq.Private Fpinq.Queries.
+Require Fpinq.System Fpinq.Sources Fpinq.Featherweight Fpinq.General Fpinq.Events.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -63,115 +63,6 @@ Section Instance.
       destruct (nth_error keys i); [reflexivity|]. apply distance_refl.
   Qed.
 
-  (** ** Mechanisms *)
-
-  (** Sums over the records, perturbed by discrete Laplace noise of rate e/Δ. *)
-  Record Statistic := {
-    coordinates : list (record -> Z);
-    delta : positive;
-    bounded : forall x, (contribution coordinates x <= Z.pos delta)%Z }.
-
-  (** Candidates with scores of sensitivity Δ. *)
-  Record Choice := {
-    scores : list (table -> Z);
-    step_size : positive;
-    some_candidate : scores <> [];
-    scores_stable : forall s, In s scores ->
-      forall T U, (Z.abs (s T - s U) <= Z.pos step_size * Z.of_nat (distance T U))%Z }.
-
-  Inductive mechanism :=
-    | Noisy (m : Statistic)
-    | Exponential (c : Choice)
-    | Permute (c : Choice).
-
-  Definition rate (e : R) (d : positive) : R := e / IZR (Z.pos d).
-
-  Definition score_vector (c : Choice) (T : table) : list Z := map (fun s => s T) (scores c).
-
-  (** The probability that candidate i is chosen. *)
-  Definition chosen (q : mechanism) (e : R) (T : table) (i : nat) : R :=
-    match q with
-    | Noisy _ => 0
-    | Exponential c => choose (rate e (step_size c)) (score_vector c T) i
-    | Permute c => permute_and_flip (rate e (step_size c)) (score_vector c T) i
-    end.
-
-  Definition position (v : list Z) : option nat :=
-    match v with [i] => if (0 <=? i)%Z then Some (Z.to_nat i) else None | _ => None end.
-
-  (** Pr[q(e, T) = v].  An answer is a vector of integers; a choice is answered
-      by the position of the candidate. *)
-  Definition mass (q : mechanism) (e : R) (T : table) (v : list Z) : R :=
-    match q with
-    | Noisy m => noise (rate e (delta m)) (measure (coordinates m) T) v
-    | _ => match position v with Some i => chosen q e T i | None => 0 end
-    end.
-
-  Lemma rate_pos e d : 0 < e -> 0 < rate e d.
-  Proof. intros H. unfold rate. apply Rmult_lt_0_compat; auto. apply Rinv_0_lt_compat, IZR_lt. lia. Qed.
-
-  Lemma rate_delta e d : rate e d * IZR (Z.pos d) = e.
-  Proof. unfold rate. field. apply IZR_neq. lia. Qed.
-
-  Lemma position_spec v i : position v = Some i <-> v = [Z.of_nat i].
-  Proof.
-    unfold position. destruct v as [|j [|]]; split; intros H; try discriminate.
-    - destruct (Z.leb_spec 0 j); [|discriminate]. injection H as <-. rewrite Z2Nat.id by assumption. reflexivity.
-    - injection H as ->. destruct (Z.leb_spec 0 (Z.of_nat i)); [|lia]. rewrite Nat2Z.id. reflexivity.
-  Qed.
-
-  Lemma some_score c T : score_vector c T <> [].
-  Proof. unfold score_vector. pose proof (some_candidate c) as H. destruct (scores c); simpl; congruence. Qed.
-
-  Lemma mass_distribution q e T : 0 < e -> distribution (mass q e T).
-  Proof.
-    intros He. destruct q as [m|c|c]; simpl.
-    - apply noise_distribution, rate_pos, He.
-    - apply (distribution_rename (choose (rate e (step_size c)) (score_vector c T)) (fun i => [Z.of_nat i])
-        position position_spec).
-      apply choose_distribution, some_score.
-    - apply (distribution_rename (permute_and_flip (rate e (step_size c)) (score_vector c T))
-        (fun i => [Z.of_nat i]) position position_spec).
-      apply permute_and_flip_distribution, some_score. apply rate_pos, He.
-  Qed.
-
-  Lemma score_vector_bag c T U : distance T U = 0%nat -> score_vector c T = score_vector c U.
-  Proof.
-    intros H. apply map_ext_in. intros s Hs. pose proof (scores_stable c s Hs T U) as K. rewrite H in K. lia.
-  Qed.
-
-  Lemma score_vector_near c T U : distance T U = 1%nat ->
-    near (Z.pos (step_size c)) (score_vector c T) (score_vector c U).
-  Proof.
-    intros H. unfold near, score_vector. pose proof (scores_stable c) as K.
-    induction (scores c) as [|s l IH]; simpl; constructor.
-    - specialize (K s (or_introl eq_refl) T U). rewrite H in K. lia.
-    - apply IH. intros s' Hs'. apply K. right. exact Hs'.
-  Qed.
-
-  Lemma mass_same q e T U v : distance T U = 0%nat -> mass q e T v = mass q e U v.
-  Proof.
-    intros H. destruct q as [m|c|c]; simpl.
-    - apply distance_zero in H. rewrite (measure_bag _ T U H). reflexivity.
-    - rewrite (score_vector_bag c T U H). reflexivity.
-    - rewrite (score_vector_bag c T U H). reflexivity.
-  Qed.
-
-  Lemma mass_private q e T U v : 0 < e -> distance T U = 1%nat -> mass q e T v <= mass q e U v * exp e.
-  Proof.
-    intros He H. destruct q as [m|c|c]; simpl.
-    - eapply Rle_trans; [apply (noise_private _ (rate_pos e (delta m) He) (measure (coordinates m) T)
-        (measure (coordinates m) U))|].
-      + unfold measure. rewrite !map_length. reflexivity.
-      + apply Rmult_le_compat_l; [apply noise_distribution, rate_pos, He|]. apply exp_mono.
-        rewrite <- (rate_delta e (delta m)) at 2. apply Rmult_le_compat_l; [left; apply rate_pos, He|]. apply IZR_le.
-        pose proof (measure_sensitivity (coordinates m) (Z.pos (delta m)) (bounded m) T U) as K. rewrite H in K. lia.
-    - destruct (position v) as [i|]; [|lra]. rewrite <- (rate_delta e (step_size c)) at 3.
-      apply choose_private; [apply rate_pos, He|apply score_vector_near, H].
-    - destruct (position v) as [i|]; [|lra]. rewrite <- (rate_delta e (step_size c)) at 3.
-      apply permute_and_flip_private; [apply rate_pos, He|apply score_vector_near, H|apply some_score].
-  Qed.
-
   (** ** The system *)
 
   Definition bags : System.System.
@@ -187,13 +78,13 @@ Section Instance.
               System.splitter := splitter;
               System.part := part;
               System.part_stable := part_stable;
-              System.mechanism := mechanism;
+              System.mechanism := Mechanism (list Z);
               System.answer := list Z;
               System.answer_dec := list_eq_dec Z.eq_dec;
-              System.mass := mass;
-              System.mass_distribution := mass_distribution;
-              System.mass_same := mass_same;
-              System.mass_private := mass_private |}.
+              System.mass := mass _;
+              System.mass_distribution := mass_distribution _;
+              System.mass_same := mass_same _;
+              System.mass_private := mass_private _ |}.
     intros [s f] before after c H. pose proof (stability_sound s f before after c H) as K.
     destruct c as [c|]; [exact K|exact K].
   Defined.
@@ -230,11 +121,8 @@ Section Instance.
   Section Example.
     Import Featherweight.
 
-    Definition counting : Statistic :=
-      {| coordinates := count_statistic; delta := 1; bounded := fun x => Z.eq_le_incl _ _ (count_contribution x) |}.
-
     Definition counter (e : R) : Client bags :=
-      {| program := unit; does := fun _ => Query bags 0 Whole [Noisy counting] e; told := fun _ _ => tt |}.
+      {| program := unit; does := fun _ => Query bags 0 Whole [released Count] e; told := fun _ _ => tt |}.
 
     Lemma sum_of_ones (T : table) : sum_of (fun _ => 1%Z) T = Z.of_nat (length T).
     Proof. induction T as [|x T IH]; [reflexivity|]. cbn [sum_of length]. lia. Qed.
@@ -290,6 +178,26 @@ Section Instance.
       exp (budget x) * sum (probability bags roots budget client n start (init bags roots [] D')) event.
     Proof. exact (root_dp bags roots budget client [] budget_nonneg n start event D D' x). Qed.
   End General.
+
+  (** ** Any event, any program *)
+
+  Section Events.
+    Import Sources General Events.
+    Variables (roots : nat) (budget : vector).
+    Hypothesis budget_nonneg : forall x, (x < roots)%nat -> 0 <= budget x.
+
+    Theorem bags_event_dp (client : Client bags) start (D D' : nat -> table) n event p q :
+      chance_of (probability bags roots budget client n start (init bags roots [] D)) event p ->
+      chance_of (probability bags roots budget client n start (init bags roots [] D')) event q ->
+      p <= q * exp (dot roots budget (fun x => INR (distance (D x) (D' x)))).
+    Proof. exact (event_dp bags roots budget [] budget_nonneg client start D D' n event p q). Qed.
+
+    Theorem bags_random_dp (client : RandomClient bags) (D D' : nat -> table) n p event u v :
+      chance_of (likelihood bags roots budget client n p (init bags roots [] D)) event u ->
+      chance_of (likelihood bags roots budget client n p (init bags roots [] D')) event v ->
+      u <= v * exp (dot roots budget (fun x => INR (distance (D x) (D' x)))).
+    Proof. exact (random_dp bags roots budget [] budget_nonneg client D D' n p event u v). Qed.
+  End Events.
 
   Theorem bags_deterministic roots budget (client : General.Client bags) t p s w1 p1 s1 w2 p2 s2 :
     General.trace bags roots budget client p s t w1 p1 s1 -> General.trace bags roots budget client p s t w2 p2 s2 ->

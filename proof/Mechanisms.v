@@ -213,51 +213,7 @@ Section Statistics.
     pose proof (K (minus T U)). pose proof (K (minus U T)). lia.
   Qed.
 
-  (** *** The statistics in use *)
-
   Definition clamp (lo hi x : Z) : Z := Z.max lo (Z.min hi x).
-
-  Section Value.
-    Variables (value : record -> Z) (lo hi : Z).
-    Hypothesis bounds : (lo <= hi)%Z.
-    Let x (r : record) : Z := clamp lo hi (value r).
-    Let W : Z := (hi - lo)%Z.
-
-    (** Count: Δ = 1. *)
-    Definition count_statistic : list (record -> Z) := [fun _ => 1%Z].
-    Lemma count_contribution r : contribution count_statistic r = 1%Z.
-    Proof. reflexivity. Qed.
-
-    (** Sum of clamped values: Δ = max(|lo|, |hi|). *)
-    Definition sum_statistic : list (record -> Z) := [x].
-    Lemma sum_contribution r : (contribution sum_statistic r <= Z.max (Z.abs lo) (Z.abs hi))%Z.
-    Proof. unfold sum_statistic, contribution, x, clamp. simpl. lia. Qed.
-
-    (** Average: the two halves x - lo and hi - x.  They add up to W for every
-        record, so sum and count together cost one statistic of Δ = W, or of
-        Δ = 1 in units of W. *)
-    Definition average_statistic : list (record -> Z) := [fun r => (x r - lo)%Z; fun r => (hi - x r)%Z].
-    Lemma average_contribution r : contribution average_statistic r = W.
-    Proof. unfold average_statistic, contribution, x, W, clamp. simpl. lia. Qed.
-
-    (** Both the count and the sum can be read off the two halves. *)
-    Lemma average_halves T : let p := sum_of (fun r => (x r - lo)%Z) T in let q := sum_of (fun r => (hi - x r)%Z) T in
-      (p + q = W * Z.of_nat (length T) /\ p = sum_of x T - lo * Z.of_nat (length T))%Z.
-    Proof. induction T as [|r T [IH1 IH2]]; [simpl; lia|]. cbn [sum_of length] in *. unfold W in *. lia. Qed.
-
-    (** Moments of degree 2 in the Bernstein basis: u², 2uw, w² with u = x - lo
-        and w = hi - x.  They add up to W² for every record. *)
-    Definition moments_statistic : list (record -> Z) :=
-      [fun r => ((x r - lo) * (x r - lo))%Z;
-       fun r => (2 * ((x r - lo) * (hi - x r)))%Z;
-       fun r => ((hi - x r) * (hi - x r))%Z].
-    Lemma moments_contribution r : contribution moments_statistic r = (W * W)%Z.
-    Proof.
-      unfold moments_statistic, contribution. cbn [fold_right].
-      assert (B : (lo <= x r <= hi)%Z) by (unfold x, clamp; lia).
-      rewrite !Z.abs_eq by nia. unfold W. ring.
-    Qed.
-  End Value.
 End Statistics.
 
 (** ** Choosing among candidates: the exponential mechanism

@@ -2,7 +2,7 @@
 
     Choosing among candidates, better than the exponential mechanism: visit the
     candidates in a uniformly random order; at each, flip a coin that accepts
-    candidate i with probability exp(rate/2 * (s_i - s_max)); stop at the first
+    candidate i with probability exp(rate * (s_i - s_max)); stop at the first
     that is accepted.  A best candidate is always accepted, so the visit ends. *)
 
 Require Import Reals Lra Lia List Arith ZArith.
@@ -254,7 +254,7 @@ Section Mechanism.
 
   (** A position beyond the list is never visited; [Z.min 0] only matters there. *)
   Definition acceptance (scores : list Z) (i : nat) : R :=
-    exp (rate / 2 * IZR (Z.min 0 (nth i scores 0%Z - top scores))).
+    exp (rate * IZR (Z.min 0 (nth i scores 0%Z - top scores))).
 
   Definition permute_and_flip (scores : list Z) (i : nat) : R :=
     flip (acceptance scores) (certain Nat.eq_dec i) (length scores) (seq 0 (length scores)).
@@ -289,8 +289,9 @@ Section Mechanism.
         * intros i _. unfold certain. destruct (Nat.eq_dec i s), (Nat.eq_dec s i); congruence.
   Qed.
 
+  (** Scores that may move either way, each by at most Δ: twice the rate. *)
   Theorem permute_and_flip_private delta ss ts i : near delta ss ts -> ss <> [] ->
-    permute_and_flip ss i <= permute_and_flip ts i * exp (rate * IZR delta).
+    permute_and_flip ss i <= permute_and_flip ts i * exp (2 * rate * IZR delta).
   Proof.
     intros H N. assert (L : length ss = length ts) by (clear N; induction H; simpl; auto).
     pose proof (top_near delta ss ts H N) as T.
@@ -299,10 +300,10 @@ Section Mechanism.
     assert (Hd : (0 <= delta)%Z) by lia. rewrite Z.max_r in Hn by lia.
     set (k := (top ts - top ss)%Z).
     unfold permute_and_flip. rewrite <- L, Rmult_comm.
-    replace (exp (rate * IZR delta)) with (exp (rate / 2 * IZR (delta - k)) * exp (rate / 2 * IZR (delta + k))).
-    2:{ rewrite <- exp_plus. f_equal. rewrite minus_IZR, plus_IZR. field. }
+    replace (exp (2 * rate * IZR delta)) with (exp (rate * IZR (delta - k)) * exp (rate * IZR (delta + k))).
+    2:{ rewrite <- exp_plus. f_equal. rewrite minus_IZR, plus_IZR. ring. }
     assert (Hle : forall x y z, (x <= y + z)%Z ->
-      exp (rate / 2 * IZR x) <= exp (rate / 2 * IZR z) * exp (rate / 2 * IZR y)).
+      exp (rate * IZR x) <= exp (rate * IZR z) * exp (rate * IZR y)).
     { intros x y z Hxyz. rewrite <- exp_plus. apply exp_mono. apply IZR_le in Hxyz. rewrite plus_IZR in Hxyz. nra. }
     apply flip_private; auto using acceptance_range, certain_nonneg, seq_length.
     - rewrite <- exp_0. apply exp_mono. assert (0 <= IZR (delta - k)) by (apply IZR_le; unfold k; lia). nra.
