@@ -219,6 +219,16 @@ def _truncate(number: float) -> int | None:
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?)?"
+)
+
+# A truth, spelled as programs write it. 0 and 1 are integers.
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+
+
+def _parse_bool(text: str) -> bool | None:
+    return text in TRUE if text in TRUE + FALSE else None
 
 
 def _parse_int(text: str) -> int | None:
@@ -234,6 +244,15 @@ def _parse_date(text: str) -> date | None:
         return None
     try:
         return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _parse_timestamp(text: str) -> datetime | None:
+    if not _TIMESTAMP.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 
@@ -302,6 +321,7 @@ OPERATORS: dict[str, Operator] = {
     "is_in": Operator(_each(COLUMN_TYPES, BOOL, 2), lambda a, *values: a in values, variadic=True),
     "is_null": Operator(_each(COLUMN_TYPES, BOOL), lambda a: a is None, takes_null=True),
     "fill_null": Operator(_each(COLUMN_TYPES, arity=2), lambda a, b: b if a is None else a, takes_null=True),
+    "to_bool": Operator((((STRING,), BOOL),), _parse_bool),
     "to_int64": Operator(
         (((BOOL,), INT64), ((FLOAT64,), INT64), ((STRING,), INT64)),
         lambda a: _parse_int(a) if isinstance(a, str) else _truncate(a),
@@ -315,7 +335,10 @@ OPERATORS: dict[str, Operator] = {
         (((STRING,), DATE), ((TIMESTAMP,), DATE)),
         lambda a: _parse_date(a) if isinstance(a, str) else a.date(),
     ),
-    "to_timestamp": Operator((((DATE,), TIMESTAMP),), _midnight),
+    "to_timestamp": Operator(
+        (((STRING,), TIMESTAMP), ((DATE,), TIMESTAMP)),
+        lambda a: _parse_timestamp(a) if isinstance(a, str) else _midnight(a),
+    ),
     "lower": Operator(_each([STRING]), lambda s: s.translate(_LOWERED)),
     "upper": Operator(_each([STRING]), lambda s: s.translate(_RAISED)),
     "strip": Operator(_each([STRING]), lambda s: s.strip(SPACE)),

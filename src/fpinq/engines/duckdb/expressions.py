@@ -31,7 +31,7 @@ from fpinq.model.expressions import (
     Type,
     Value,
 )
-from fpinq.model.operators import LOWER, MAX_STRING, OPERATORS, SPACE, UPPER
+from fpinq.model.operators import FALSE, LOWER, MAX_STRING, OPERATORS, SPACE, TRUE, UPPER
 
 SQL_TYPES = {
     Type.BOOL: "BOOLEAN",
@@ -536,6 +536,7 @@ def _matching(a: Code, pattern: str) -> str:
 _INTEGER = "[+-]?[0-9]{1,19}"
 _FLOAT = r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?"
 _DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_TIMESTAMP = rf"{_DATE}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?)?"
 
 
 def _to_int64(scope: Scope, type_: Type, a: Code) -> Code:
@@ -564,8 +565,14 @@ def _to_string(scope: Scope, type_: Type, a: Code) -> Code:
 def _to_date(scope: Scope, type_: Type, a: Code) -> Code:
     if a.type is Type.TIMESTAMP:
         return scope.code(f"CAST({a.sql} AS DATE)", type_, a)
+    text = _of_a_day(scope, a, _DATE)
+    return scope.code(f"CAST({text.sql} AS DATE)", type_, text)
+
+
+def _of_a_day(scope: Scope, a: Code, pattern: str) -> Code:
+    """A text of the pattern that begins with a day that exists, else null."""
     a = scope.bind(a)
-    text = scope.bind(scope.code(_matching(a, _DATE), Type.STRING, a, times=2))
+    text = scope.bind(scope.code(_matching(a, pattern), Type.STRING, a, times=2))
     year = f"CAST(substring({text.sql}, 1, 4) AS BIGINT)"
     leap = f"({year} % 4 = 0 AND ({year} % 100 <> 0 OR {year} % 400 = 0))"
     month, day = f"substring({text.sql}, 6, 2)", f"substring({text.sql}, 9, 2)"
@@ -574,12 +581,23 @@ def _to_date(scope: Scope, type_: Type, a: Code) -> Code:
         f"WHEN {leap} THEN '29' ELSE '28' END"
     )
     exists = f"substring({text.sql}, 1, 4) <> '0000' AND {day} <= {last}"
-    sql = f"CAST(CASE WHEN {exists} THEN {text.sql} END AS DATE)"
-    return scope.code(sql, type_, text, times=8)
+    return scope.code(f"CASE WHEN {exists} THEN {text.sql} END", Type.STRING, text, times=8)
 
 
 def _to_timestamp(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"CAST({a.sql} AS TIMESTAMP)", type_, a)
+    if a.type is Type.DATE:
+        return scope.code(f"CAST({a.sql} AS TIMESTAMP)", type_, a)
+    text = scope.bind(_of_a_day(scope, a, _TIMESTAMP))
+    # With the rest of midnight behind it, so that there is one form to parse.
+    whole = f"{text.sql} || substring(' 00:00:00.000000', length({text.sql}) - 9)"
+    return scope.code(f"CAST({whole} AS TIMESTAMP)", type_, text, times=2)
+
+
+def _to_bool(scope: Scope, type_: Type, a: Code) -> Code:
+    a = scope.bind(a)
+    true, false = (", ".join(f"'{word}'" for word in words) for words in (TRUE, FALSE))
+    sql = f"CASE WHEN {a.sql} IN ({true}) THEN TRUE WHEN {a.sql} IN ({false}) THEN FALSE END"
+    return scope.code(sql, type_, a, times=2)
 
 
 # ── strings ──────────────────────────────────────────────────────────────────────────
@@ -656,6 +674,7 @@ _OPERATORS: dict[str, Callable[..., Code]] = {
     "if_else": _if_else,
     "is_null": _is_null,
     "fill_null": _fill_null,
+    "to_bool": _to_bool,
     "to_int64": _to_int64,
     "to_float64": _to_float64,
     "to_string": _to_string,

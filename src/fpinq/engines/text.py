@@ -1,0 +1,263 @@
+"""Text: how csv is read. The definition, in plain Python; every engine reads the same.
+
+Nothing about it is found out from the data. A *dialect* is stated, or follows
+from the file's name; one line is one record; what does not fit is left out,
+and no line can change how another one is read.
+
+file    UTF-8; a byte order mark at its start is skipped. The first line names the columns.
+line    ends at a newline, or a carriage return and a newline. Longer than MAX_LINE bytes, not
+        UTF-8, blank, of another number of fields, or with a quote out of place: dropped.
+field   the text between two delimiters; or in quotes, with each quote in it doubled.
+cell    a field as a value of its column's type, by the row language's own conversions. What does
+        not fit the type is null, and so is an empty field without quotes.
+
+Columns are found by their names, in every file, not by their places.
+"""
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
+from typing import BinaryIO
+
+from fpinq.model.errors import BadData, ProgramError, suggest
+from fpinq.model.expressions import Apply, Column, Expression, Literal, Type, Value
+from fpinq.model.operators import MAX_STRING, evaluate
+
+# In bytes: a longer line is no record.
+MAX_LINE = 2**20
+
+# The types that can be read off text, the narrowest first.
+TYPES = (Type.BOOL, Type.INT64, Type.FLOAT64, Type.DATE, Type.TIMESTAMP, Type.STRING)
+
+ISO = "%Y-%m-%d"
+_DATES = tuple(f"%{a}{sep}%{b}{sep}%{c}" for a, b, c in ("Ymd", "dmY", "mdY") for sep in "-/.")
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How text is written: stated by the owner, never detected.
+
+    delimiter  between fields; a comma, or a tab in files that are named .tsv
+    quote      around fields that hold a delimiter; "" if quotes mean nothing
+    header     whether the first line names the columns; if not, the schema does, in order
+    dates      how days are written, such as "%d/%m/%Y", with two digits, two and four
+    """
+
+    delimiter: str | None = None
+    quote: str = '"'
+    header: bool = True
+    dates: str = ISO
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and not re.fullmatch(r"[\t -~]", self.delimiter):
+            raise ProgramError("delimiter is one ASCII character, such as ',' or ';' or '\\t'")
+        if self.delimiter is not None and (self.delimiter.isalnum() or self.delimiter in "\"'+-."):
+            raise ProgramError(f"delimiter cannot be {self.delimiter!r}, which is a part of values")
+        if self.quote not in ('"', "'", ""):
+            raise ProgramError("quote is '\"' or \"'\", or '' if quotes mean nothing")
+        if type(self.header) is not bool:
+            raise ProgramError("header is True or False")
+        if self.dates not in _DATES:
+            raise ProgramError(f"dates cannot be {self.dates!r}; write one of {', '.join(_DATES)}")
+
+    def of(self, path: str) -> "Dialect":
+        """The dialect of a file: its name says the delimiter if nobody does."""
+        if self.delimiter is not None:
+            return self
+        return replace(self, delimiter="\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ",")
+
+
+# ── bytes to lines ───────────────────────────────────────────────────────────────────
+
+
+def lines(data: bytes, longest: int = MAX_LINE) -> list[str]:
+    """The lines of a file; blank in place of those that are too long or not UTF-8."""
+    found = data.removeprefix(_MARK).split(b"\n")
+    return [_line(line.removesuffix(b"\r"), longest) for line in found[: None if found[-1] else -1]]
+
+
+def _line(line: bytes, longest: int) -> str:
+    try:
+        return line.decode() if len(line) <= longest else ""
+    except UnicodeDecodeError:
+        return ""
+
+
+def blocks(file: BinaryIO, longest: int = MAX_LINE) -> Iterator[str]:
+    """The same lines, each with a newline, some at a time: what an engine reads of a large file."""
+    rest = b""
+    start = file.read(len(_MARK)).removeprefix(_MARK)
+    for read in chain([start], iter(lambda: file.read(longest), b"")):
+        whole, newline, rest = (rest + read).rpartition(b"\n")
+        if newline:
+            yield _block(whole, longest)
+        rest = rest[: longest + 2]  # too long, whatever follows: even without its last byte
+    if rest:
+        yield _block(rest, longest)
+
+
+def _block(whole: bytes, longest: int) -> str:
+    first = whole.find(b"\n") if b"\n" in whole else len(whole)
+    # Only the first line can be too long: all others are within one read.
+    if first <= longest:
+        try:
+            return f"{whole.decode()}\n".replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            pass
+    found = whole.split(b"\n")
+    return "".join(_line(line.removesuffix(b"\r"), longest) + "\n" for line in found)
+
+
+def opened(path: str) -> BinaryIO:
+    """A file of text, to be read once from its start; BadData if it is compressed in a way we cannot read."""
+    if path.lower().endswith(".zst"):
+        raise BadData(f"{path}: zst is not read: decompress it, or compress it with gzip")
+    if path.lower().endswith(".gz"):
+        return gzip.open(path)  # type: ignore[return-value]
+    return open(path, "rb")
+
+
+# ── lines to fields ──────────────────────────────────────────────────────────────────
+
+
+def pattern(dialect: Dialect) -> str:
+    """A field, as a regular expression: quoted, or without any quote."""
+    q, d = re.escape(dialect.quote), re.escape(dialect.delimiter or ",")
+    return f"{q}(?:[^{q}]|{q}{q})*{q}|[^{q}{d}]*" if q else f"[^{d}]*"
+
+
+@lru_cache(maxsize=64)
+def _patterns(dialect: Dialect) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    field = pattern(dialect).replace(")*", ")*+")  # possessive: no line can make it try again and again
+    delimiter = re.escape(dialect.delimiter or ",")
+    return re.compile(f"(?:{field})(?:{delimiter}(?:{field}))*+"), re.compile(f"({field})(?:{delimiter}|$)")
+
+
+def fields(line: str, dialect: Dialect) -> list[str | None] | None:
+    """The fields of a line, null where there is nothing; None if a quote is out of place."""
+    delimiter, quote = dialect.delimiter or ",", dialect.quote
+    if not quote or quote not in line:
+        return [field or None for field in line.split(delimiter)]
+    whole, each = _patterns(dialect)
+    if not whole.fullmatch(line):
+        return None
+    found, start = [], 0
+    while start <= len(line):
+        match = each.match(line, start)
+        assert match is not None
+        found.append(match[1])
+        start = match.end() + (match.end() == match.end(1))
+    return [_unquoted(field, quote) for field in found]
+
+
+def _unquoted(field: str, quote: str) -> str | None:
+    return field[1:-1].replace(quote * 2, quote) if field.startswith(quote) else field or None
+
+
+def header(line: str, dialect: Dialect, path: str = "the file") -> tuple[str, ...]:
+    """The names of a file's columns, "" for one without a name; BadData if the line has none."""
+    found = fields(line, dialect)
+    if found is None or not any(found):
+        raise BadData(f"{path}: its first line does not name columns; without such a line, say header=False")
+    return tuple(name or "" for name in found)
+
+
+def places(names: Sequence[str], wanted: Iterable[str], path: str = "the file") -> tuple[int, ...]:
+    """Where the wanted columns are among a file's; BadData if one is not there, or there twice."""
+    for name in wanted:
+        if names.count(name) != 1:
+            what = "has no column" if name not in names else "has more than one column"
+            raise BadData(f"{path} {what} {name!r}{suggest(name, names) if name not in names else ''}")
+    return tuple(names.index(name) for name in wanted)
+
+
+# ── fields to cells ──────────────────────────────────────────────────────────────────
+
+
+def cell(text: Expression, type_: Type, dates: str = ISO) -> Expression:
+    """A field as a value of a type, in the row language: every engine has it already."""
+    if type_ is Type.STRING:
+        return text
+    day = type_ in (Type.DATE, Type.TIMESTAMP)
+    return Apply(f"to_{type_.value}", (_iso(text, dates) if day else text,))
+
+
+def _iso(text: Expression, dates: str) -> Expression:
+    """A text that begins with a day, as ISO 8601 has it."""
+    if dates == ISO:
+        return text
+    place = dates.replace("%Y", "YYYY").replace("%m", "mm").replace("%d", "dd")
+    separator = Literal.of(dates[2])
+    first, last = place.index(dates[2]), place.rindex(dates[2])
+    separated = Apply("and", tuple(Apply("equal", (_part(text, at, 1), separator)) for at in (first, last)))
+    iso = _part(text, place.index("Y"), 4)
+    for part in (_part(text, place.index("m"), 2), _part(text, place.index("d"), 2)):
+        iso = Apply("concat", (Apply("concat", (iso, Literal.of("-"))), part))
+    iso = Apply("concat", (iso, _part(text, len(place), MAX_STRING)))
+    return Apply("if_else", (separated, iso, Literal(None, Type.STRING)))
+
+
+def _part(text: Expression, start: int, length: int) -> Expression:
+    return Apply("substring", (text, Literal.of(start), Literal.of(length)))
+
+
+def value(field: str | None, type_: Type, dates: str = ISO) -> Value:
+    """The value of a field."""
+    found: Value = evaluate(_conversion(type_, dates), {"text": field})
+    return found
+
+
+@lru_cache(maxsize=64)
+def _conversion(type_: Type, dates: str) -> Expression:
+    return cell(Column("text"), type_, dates)
+
+
+def narrowest(column: Iterable[str | None], dates: str = ISO) -> Type:
+    """The narrowest type that all fields of a column have a value of; empty ones say nothing."""
+    present = [field for field in column if field]
+    fitting = (t for t in TYPES if present and all(value(f, t, dates) is not None for f in present))
+    return next(fitting, Type.STRING)
+
+
+# ── all of it ────────────────────────────────────────────────────────────────────────
+
+
+def read(
+    files: Mapping[str, bytes], schema: Mapping[str, Type] | None = None, dialect: Dialect | None = None
+) -> tuple[dict[str, Type], list[tuple[Value, ...]]]:
+    """The columns of files and their records: what reading them means."""
+    stated = dialect or Dialect()
+    names = columns_of({path: lines(data)[:1] for path, data in files.items()}, schema, stated)
+    wanted = list(schema) if schema is not None else [name for name in next(iter(names.values())) if name]
+    table: list[list[str | None]] = []
+    for path, data in files.items():
+        at = places(names[path], wanted, path)
+        for line in lines(data)[stated.header :]:
+            found = fields(line, stated.of(path)) if line else None
+            if found is not None and len(found) == len(names[path]):
+                table.append([found[place] for place in at])
+    if schema is None:
+        columns = zip(*table, strict=True) if table else [()] * len(wanted)
+        schema = {name: narrowest(column, stated.dates) for name, column in zip(wanted, columns, strict=True)}
+    types = list(schema.values())
+    return dict(schema), [
+        tuple(value(field, t, stated.dates) for field, t in zip(row, types, strict=True)) for row in table
+    ]
+
+
+def columns_of(
+    first: Mapping[str, Sequence[str]], schema: Mapping[str, Type] | None, dialect: Dialect
+) -> dict[str, tuple[str, ...]]:
+    """The names of each file's columns, in its own order; BadData if they are not the same ones."""
+    if not dialect.header:
+        if schema is None:
+            raise BadData("without a header nothing names the columns: say schema={…}, in their order")
+        return dict.fromkeys(first, tuple(schema))
+    found = {path: header(line[0] if line else "", dialect.of(path), path) for path, line in first.items()}
+    if len({tuple(sorted(names)) for names in found.values()}) > 1:
+        raise BadData("the files of one table must have the same columns, in whatever order")
+    return found
