@@ -53,7 +53,7 @@ def test_a_data_set_on_spark_is_asked_over_http_with_its_parts_in_one_job(
 
 
 def test_a_query_of_spark_that_takes_too_long_is_cancelled_and_its_charge_stands(
-    spark: Any, tmp_path: Path
+    spark: Any, unread: None, tmp_path: Path
 ) -> None:
     slow = spark._sessions[0].range(10**12).withColumnRenamed("id", "x")
     with serve(tmp_path, {}, limits={"query_seconds": 2}) as live:

@@ -22,8 +22,6 @@ from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
-from fpinq.server.places import VISIT, Places
-from fpinq.server.quantum import Scope
 from fpinq.server.sessions import Room, Sessions
 from fpinq.server.tokens import Bearer, Tokens
 
@@ -38,7 +36,6 @@ class House:
         self.limits = config.limits
         self.tokens = Tokens(config.tokens)
         self.metrics = Metrics()
-        self.places = Places(config.limits)
         self._rate = Rate(config.limits.requests_per_second)
         self._stopped = False
         self._engines = Engines(config.limits, config.spark)
@@ -97,16 +94,19 @@ class House:
 
     # ── who may come in ──────────────────────────────────────────────────────────────
 
-    def admit(self, scope: Scope, *roles: str) -> Bearer:
-        """Whom a request comes from, if it may come now; it has a place from then on."""
+    def admit(self, authorization: bytes | None) -> Bearer:
+        """Whom a request comes from, if it may come now."""
         if self._stopped:
             raise KernelViolation("the server has stopped")
-        authorization = dict(scope["headers"]).get(b"authorization")
         bearer = self.tokens.bearer(None if authorization is None else authorization.decode("latin-1"))
         self._rate.take(bearer.name)
-        if roles and bearer.role not in roles:
-            raise NotAllowed(_ONLY[roles])
-        scope[VISIT].enter(bearer)
+        return bearer
+
+    def admit_analyst(self, authorization: bytes | None) -> Bearer:
+        """Whom a request comes from, if it may come now and ask."""
+        bearer = self.admit(authorization)
+        if bearer.role != "analyst":
+            raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
         return bearer
 
     def failed(self, error: BaseException) -> None:
@@ -172,13 +172,6 @@ class House:
         """Forget the data; the ledger stays."""
         self._engines.close()
         self.ledger.close()
-
-
-_ONLY = {
-    ("analyst",): "only an analyst's token may ask: fpinq token create --role analyst",
-    ("auditor", "owner"): "only an auditor or an owner may read the trace",
-    ("owner",): "only an owner may do this",
-}
 
 
 @contextmanager

@@ -51,6 +51,9 @@ _OURS = {
 # What a thread says of the jobs that it starts; the owner's threads say other things.
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
+# Whether the files of a table still are what they were.
+Hold = Callable[[], bool]
+
 _starting = threading.Lock()
 _users = 0  # of the SparkContext that we started
 
@@ -81,7 +84,7 @@ class Spark:
         self._token = f"fpinq_{secrets.token_hex(8)}"
         self._views: list[str] = []
         self._roots: dict[str, Source | PersonSource] = {}
-        self._pins: dict[str, tuple[sources.Pins, ...]] = {}
+        self._holds: dict[str, tuple[Hold, ...]] = {}
         self._running: dict[int, Callable[[], object]] = {}  # by thread, what cancels it
 
     # ── roots ────────────────────────────────────────────────────────────────────────
@@ -106,9 +109,9 @@ class Spark:
         """
         with self._lock:
             self._check_new(name)
-            relation, pins = self._add(source, schema)
+            relation, hold = self._add(source, schema, lengths)
             self._roots[name] = relation
-            self._pins[name] = pins
+            self._holds[name] = (hold,)
             return relation.schema
 
     def add_persons(
@@ -129,7 +132,10 @@ class Spark:
             self._check_new(name)
             if not tables:
                 raise BadData("persons need one or more tables")
-            added = {table: self._add(data, (schemas or {}).get(table)) for table, data in tables.items()}
+            added = {
+                table: self._add(data, (schemas or {}).get(table), (lengths or {}).get(table))
+                for table, data in tables.items()
+            }
             types = set()
             for table, (relation, _) in added.items():
                 if unit not in relation.schema.names():
@@ -141,7 +147,7 @@ class Spark:
             self._roots[name] = PersonSource(
                 shape, {table: relation for table, (relation, _) in added.items()}
             )
-            self._pins[name] = tuple(pin for _, pins in added.values() for pin in pins)
+            self._holds[name] = tuple(hold for _, hold in added.values())
             return shape
 
     def fingerprint(
@@ -150,7 +156,7 @@ class Spark:
         """What is in a table that need not be on this machine: its schema, how many records it has,
         and the sum of their SHA-256s modulo 2²⁵⁶. All of it is read.
         """
-        relation, _ = self._add(source, schema)
+        relation, _ = self._add(source, schema, check=False)
         table = canonical(Lowering({"t": relation}).plan(RootTable("t")))
         try:
             found = self._sessions[0].sql(sources.fingerprint(table.source, len(table.columns))).collect()
@@ -165,28 +171,29 @@ class Spark:
             raise BadData(f"there is a root {name!r} already")
 
     def _add(
-        self, source: object, schema: Mapping[str, Type] | None
-    ) -> tuple[Source, tuple[sources.Pins, ...]]:
+        self,
+        source: object,
+        schema: Mapping[str, Type] | None,
+        lengths: Mapping[str, int] | None = None,
+        *,
+        check: bool = True,
+    ) -> tuple[Source, Hold]:
         session = self._sessions[0]
-        pins = None
         try:
-            if sources.is_spark_frame(source):
-                frame: DataFrame = source  # type: ignore[assignment]
-            elif sources.is_paths(source):
-                frame, pins = sources.read_paths(session, source, schema)
-            else:
-                frame = sources.read_memory(session, source, schema)
-            columns = sources.convert(frame.schema, schema)
+            data = sources.incoming(session, source, schema)
+            columns = sources.convert(data.frame.schema, schema, lengths)
             view = f"{self._token}_{len(self._views)}"
             # A global view: both of our sessions see it.
-            frame.createGlobalTempView(view)
+            data.frame.createGlobalTempView(view)
+            self._views.append(view)
+            relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
+            if check and not data.checked:
+                sources.check_values(session, relation, shape, data.records)
         except FpinqError:
             raise
         except Exception as error:
             raise BadData(_unreadable(error)) from None
-        self._views.append(view)
-        relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
-        return Source(relation, shape, raw), () if pins is None else (pins,)
+        return Source(relation, shape, raw), data.hold or _always
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 
@@ -233,7 +240,7 @@ class Spark:
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file of this machine that the plan reads is not the one that was protected."""
         for root in roots_of(plan):
-            if not all(pins.hold() for pins in self._pins[root]):
+            if not all(hold() for hold in self._holds[root]):
                 raise DataChanged(root)
 
     def cancel(self, thread: int) -> None:
@@ -359,6 +366,11 @@ class Spark:
                 _users -= 1
                 if not _users:
                     sessions[0].sparkContext.stop()
+
+
+def _always() -> bool:
+    """Of data that is not in files of ours to look at: in memory, in a catalog, in a frame."""
+    return True
 
 
 def _connect(builder: Any, url: str) -> "SparkSession":
