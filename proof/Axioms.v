@@ -1,7 +1,7 @@
 (** What each main theorem rests on.  The Makefile checks that nothing is listed
     beyond the axioms of the standard library's classical reals. *)
 
-Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Instance
+Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Instance
   Fpinq.Compute.
 
 Goal True. idtac "theorem stability_sound". Abort.
@@ -26,6 +26,10 @@ Goal True. idtac "theorem certificate_charge". Abort.
 Print Assumptions certificate_charge.
 Goal True. idtac "theorem parallel_is_partition". Abort.
 Print Assumptions parallel_is_partition.
+Goal True. idtac "theorem factor_shown_integer". Abort.
+Print Assumptions factor_shown_integer.
+Goal True. idtac "theorem factor_shown_true". Abort.
+Print Assumptions factor_shown_true.
 Goal True. idtac "theorem bags_featherweight". Abort.
 Print Assumptions bags_featherweight.
 Goal True. idtac "theorem bags_featherweight_dp". Abort.

@@ -13,8 +13,8 @@
       Import ListNotations.
       Set Printing Width 1000000.
       Compute session 2 [1#1; 5#2] [
-        Assign_ 2 (Join (First 2) Unique) [0; 1]%nat; Partition_ 2 3 10;
-        Query_ 10 (1#10); Query_ 11 (1#5); Price_ 12 (1#4)].
+        Assign_ 2 (Join (First 2) Rows Unique Rows) [0; 1]%nat; Partition_ 2 3 10;
+        Query_ 10 (1#10); Query_ 11 (1#5); Price_ 12 (1#4); Scale_ 10; Budget_].
       Compute show_table.
 >>
 
@@ -26,15 +26,16 @@
       verdict C=c,c,… D=d,d,… M=m,m,…
 >>
 
-    where the verdict is [tau], [measured], [bottom], [refused] or, for a price,
-    [price p,p,…] over the roots; C and D are the counters and direct charges of
+    where the verdict is [tau], [measured], [bottom], [refused] or, for a
+    question, [price p,p,…] over the roots, [scale s] or [budget b,b,…] over the
+    roots; C and D are the counters and direct charges of
     all sources in order, M the maxima of the partitions, oldest first.  A
     number is [n] or [n/d] in lowest terms; an empty list prints as nothing.
     [show_table] prints [Name=c,c,…] for every transformation, separated by
     "; ", with [inf] for infinity; [show_stability] does it for one shape. *)
 
 Require Import QArith Qreals Reals Lra Lia List Arith ZArith String Bool.
-Require Import Fpinq.Bags Fpinq.Plans Fpinq.Sources.
+Require Import Fpinq.Bags Fpinq.Plans Fpinq.Sources Fpinq.Scale.
 Require Fpinq.System Fpinq.General Fpinq.Instance.
 From Coq Require DecimalString.
 Import ListNotations.
@@ -103,6 +104,16 @@ Fixpoint fits_q (roots : nat) (budget : vector_q) (A : accounts_q) : bool :=
 
 Definition price_q (A : accounts_q) (v : vector_q) (e : Q) (x : nat) : Q :=
   Qred (entry (counters_q (charge_q A v e)) x - entry (counters_q A) x).
+
+Definition fresh_q (A : accounts_q) : accounts_q :=
+  {| sources_q := sources_q A; counters_q := []; direct_q := [];
+     partitions_q := map (fun p => {| first_q := first_q p; parts_q := parts_q p; sensitivity_q := sensitivity_q p;
+                                      maximum_q := 0 |}) (partitions_q A) |}.
+
+Definition scaling_factor_q (roots : nat) (A : accounts_q) (v : vector_q) : Q :=
+  largest_q (map (price_q (fresh_q A) v 1) (seq 0 roots)) 0 roots 0.
+
+Definition left_q (budget : vector_q) (A : accounts_q) (x : nat) : Q := Qred (entry budget x - entry (counters_q A) x).
 
 Definition divide_q (A : accounts_q) (v : vector_q) (k : nat) : accounts_q :=
   {| sources_q := sources_q A + k; counters_q := counters_q A; direct_q := direct_q A;
@@ -232,6 +243,23 @@ Proof.
   rewrite (agree_counters _ _ (charge_agrees A a v w e H Hv)), (agree_counters _ _ H). reflexivity.
 Qed.
 
+Theorem fresh_agrees A a : agree A a -> agree (fresh A) (fresh_q a).
+Proof.
+  intros [H1 _ _ H4]. split; simpl; auto using agree_zero. induction H4 as [|p q ps qs (E1 & E2 & E3 & _) H IH];
+    simpl; constructor; auto. repeat split; simpl; auto. symmetry. apply Q2R_zero.
+Qed.
+
+Theorem scaling_factor_agrees roots A a v w : agree A a -> agree_vector v w ->
+  scaling_factor roots A v = Q2R (scaling_factor_q roots a w).
+Proof.
+  intros H Hv. unfold scaling_factor, scaling_factor_q. set (l := map _ _).
+  rewrite (largest_ext _ (fun x => Q2R (entry l x))).
+  - apply (largest_agrees (fun x => Q2R (entry l x)) l); [intros x; reflexivity|symmetry; apply Q2R_zero].
+  - intros x Hx. rewrite Nat.add_0_l. rewrite <- Q2R_one, (price_agrees (fresh A) (fresh_q a) v w 1 x); auto using fresh_agrees.
+    unfold entry, l. rewrite (nth_indep _ 0 (price_q (fresh_q a) w 1 0)) by (rewrite map_length, seq_length; exact Hx).
+    rewrite map_nth, seq_nth by exact Hx. reflexivity.
+Qed.
+
 Lemma Qeq_bool_Q2R x y : Qeq_bool x y = true <-> Q2R x = Q2R y.
 Proof. rewrite Qeq_bool_iff. split; [apply Qeq_eqR|apply eqR_Qeq]. Qed.
 
@@ -272,11 +300,13 @@ Inductive command :=
   | Assign_ (t : nat) (s : shape) (ts : list nat)
   | Partition_ (t k dest : nat)
   | Query_ (t : nat) (e : Q)
-  | Price_ (t : nat) (e : Q).
+  | Price_ (t : nat) (e : Q)
+  | Scale_ (t : nat)
+  | Budget_.
 
 Record state_q := { vectors_q : nat -> vector_q; public_accounts : accounts_q }.
 
-Inductive verdict := Tau_ | Measured_ | Bottom_ | Refused_ | Prices_ (ps : list Q).
+Inductive verdict := Tau_ | Measured_ | Bottom_ | Refused_ | Prices_ (ps : list Q) | Factor_ (s : Q) | Left_ (bs : list Q).
 
 Definition step_q (roots : nat) (budget : vector_q) (s : state_q) (c : command) : verdict * state_q :=
   let A := public_accounts s in
@@ -298,6 +328,8 @@ Definition step_q (roots : nat) (budget : vector_q) (s : state_q) (c : command) 
       else (Refused_, s)
   | Price_ t e =>
       if negb (Qle_bool e 0) then (Prices_ (map (price_q A (vectors_q s t) e) (seq 0 roots)), s) else (Refused_, s)
+  | Scale_ t => (Factor_ (scaling_factor_q roots A (vectors_q s t)), s)
+  | Budget_ => (Left_ (map (left_q budget A) (seq 0 roots)), s)
   end.
 
 Definition start_q (roots : nat) : state_q :=
@@ -316,7 +348,9 @@ Section Agreement.
     | erases_assign : forall t s f ts, erases (General.Assign bags t (existT _ s f) ts) (Assign_ t s ts)
     | erases_partition : forall t f k dest, erases (General.Partition_ bags t f k dest) (Partition_ t k dest)
     | erases_query : forall t f Qs e, erases (General.Query bags t f Qs (Q2R e)) (Query_ t e)
-    | erases_price : forall t e, erases (General.AskPrice bags t (Q2R e)) (Price_ t e).
+    | erases_price : forall t e, erases (General.AskPrice bags t (Q2R e)) (Price_ t e)
+    | erases_scale : forall t, erases (General.AskScale bags t) (Scale_ t)
+    | erases_budget : erases (General.AskBudget bags) Budget_.
 
   Definition shows (r : General.Reply bags) (v : verdict) : Prop :=
     match v with
@@ -324,6 +358,8 @@ Section Agreement.
     | Bottom_ => r = General.Shows bags (General.Bottom bags)
     | Refused_ => r = General.Shows bags (General.Refused bags)
     | Prices_ ps => r = General.Shows bags (General.Price bags (map Q2R ps))
+    | Factor_ x => r = General.Shows bags (General.Scale bags (Q2R x))
+    | Left_ bs => r = General.Shows bags (General.Budget bags (map Q2R bs))
     | Measured_ => exists T f Qs e, r = General.Measures bags T f Qs e
     end.
 
@@ -365,6 +401,9 @@ Section Agreement.
     - rewrite (positive_agrees e).
       destruct (negb (Qle_bool e 0)); simpl; (split; [|split; assumption]); [|reflexivity].
       do 2 f_equal. rewrite map_map. apply map_ext. intros x. apply price_agrees; auto.
+    - split; [|split; assumption]. do 2 f_equal. apply scaling_factor_agrees; auto.
+    - split; [|split; assumption]. do 2 f_equal. rewrite map_map. apply map_ext. intros x. unfold left_q.
+      rewrite Q2R_red, Q2R_minus, <- (budget_agrees x), <- (agree_counters _ _ HA x). reflexivity.
   Qed.
 End Agreement.
 
@@ -387,6 +426,8 @@ Definition show_verdict (v : verdict) : string :=
   match v with
   | Tau_ => "tau" | Measured_ => "measured" | Bottom_ => "bottom" | Refused_ => "refused"
   | Prices_ ps => "price " ++ show_list show_Q ps
+  | Factor_ x => "scale " ++ show_Q x
+  | Left_ bs => "budget " ++ show_list show_Q bs
   end.
 
 Fixpoint session_from (roots : nat) (budget : vector_q) (s : state_q) (cs : list command) : list string :=
@@ -409,15 +450,20 @@ Definition show_stability (s : shape) : string := show_list show_constant (stabi
 (** Every transformation, with 3 for k and 2 and 3 for the rows of a join. *)
 Definition stability_table : list (string * shape) := [
   ("Literal", Literal); ("Identity", Identity); ("Select", Select); ("Where", Where); ("Distinct", Distinct);
-  ("SelectMany(3)", SelectMany 3); ("Take(3)", Take 3); ("GroupBy", GroupBy); ("LimitPerKey(3)", LimitPerKey 3);
+  ("SelectMany(3)", SelectMany 3); ("Take(3)", Take 3); ("GroupBy", GroupBy true Rows);
+  ("GroupBy(key only)", GroupBy true Key); ("LimitPerKey(3)", LimitPerKey 3 SomeKey);
+  ("LimitPerKey(3, whole record)", LimitPerKey 3 WholeRecord);
   ("UniqueBy", UniqueBy); ("Concat", Concat); ("Union(bag)", Union OfBags); ("Union(set)", Union OfSets);
   ("Intersect(bag)", Intersect OfBags); ("Intersect(set)", Intersect OfSets);
   ("Except(bag)", Except OfBags); ("Except(set)", Except OfSets); ("SemiJoin", SemiJoin true); ("AntiJoin", SemiJoin false);
-  ("GroupJoin", GroupJoin); ("Join(first 2,first 3)", Join (First 2) (First 3)); ("Join(first 2,unique)", Join (First 2) Unique);
-  ("Join(first 2,all)", Join (First 2) All); ("Join(unique,first 3)", Join Unique (First 3));
-  ("Join(unique,unique)", Join Unique Unique); ("Join(unique,all)", Join Unique All);
-  ("Join(all,first 3)", Join All (First 3)); ("Join(all,unique)", Join All Unique); ("Join(all,all)", Join All All);
-  ("Flatten(3)", Flatten 3)].
+  ("GroupJoin", GroupJoin Rows Rows); ("GroupJoin(left)", GroupJoin Rows Key); ("GroupJoin(keys)", GroupJoin Key Key);
+  ("Join(first 2,first 3)", Join (First 2) Rows (First 3) Rows);
+  ("Join(first 2 seen by key,first 3)", Join (First 2) Key (First 3) Rows);
+  ("Join(first 2,unique)", Join (First 2) Rows Unique Rows);
+  ("Join(first 2,all)", Join (First 2) Rows All Rows); ("Join(unique,first 3)", Join Unique Rows (First 3) Rows);
+  ("Join(unique,unique)", Join Unique Rows Unique Rows); ("Join(unique,all)", Join Unique Rows All Rows);
+  ("Join(all,first 3)", Join All Rows (First 3) Rows); ("Join(all,unique)", Join All Rows Unique Rows);
+  ("Join(all,all)", Join All Rows All Rows); ("Flatten(3)", Flatten 3)].
 
 Definition show_table : string :=
   concat "; " (map (fun '(name, s) => name ++ "=" ++ show_stability s) stability_table).

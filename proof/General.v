@@ -6,7 +6,7 @@
     accounting is [Sources]. *)
 
 Require Import Reals Lra Lia List Arith.
-Require Import Fpinq.Probability Fpinq.System Fpinq.Sources.
+Require Import Fpinq.Probability Fpinq.System Fpinq.Sources Fpinq.Scale.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -25,15 +25,15 @@ Section General.
     | Partition_ (t : nat) (f : splitter S) (k : nat) (dest : nat)   (* the parts go to dest .. dest+k-1 *)
     | Query (t : nat) (f : splitter S) (Qs : list (mechanism S)) (e : R)
     | AskScale (t : nat)
-    | AskBudget (root : nat)
+    | AskBudget
     | AskPrice (t : nat) (e : R).
 
   Inductive Observation :=
     | Tau
     | Answers (vs : list (answer S))
     | Bottom
-    | Scale (v : list R)          (* the sensitivity to each source *)
-    | Budget (b : R)              (* what is left at a root *)
+    | Scale (s : R)               (* how many records one record may change *)
+    | Budget (v : list R)         (* what is left at each root *)
     | Price (v : list R)          (* what each root would pay *)
     | Refused.
 
@@ -89,9 +89,10 @@ Section General.
   Definition query_bottom (s : State) : Transition := (Shows Bottom, s).
 
   Definition ask_scale (s : State) t : Transition :=
-    (Shows (Scale (map (sensitivity_of s t) (seq 0 (sources (accounts s))))), s).
+    (Shows (Scale (scaling_factor roots (accounts s) (sensitivity_of s t))), s).
 
-  Definition ask_budget (s : State) x : Transition := (Shows (Budget (budget x - counters (accounts s) x)), s).
+  Definition ask_budget (s : State) : Transition :=
+    (Shows (Budget (map (fun x => budget x - counters (accounts s) x) (seq 0 roots))), s).
 
   Definition ask_price (s : State) t e : Transition :=
     (Shows (Price (map (price (accounts s) (sensitivity_of s t) e) (seq 0 roots))), s).
@@ -108,7 +109,7 @@ Section General.
           if fits roots budget charged then query s t f Qs e charged else query_bottom s
         else (Shows Refused, s)
     | AskScale t => ask_scale s t
-    | AskBudget x => ask_budget s x
+    | AskBudget => ask_budget s
     | AskPrice t e => if Rlt_dec 0 e then ask_price s t e else (Shows Refused, s)
     end.
 
@@ -384,8 +385,8 @@ Section General.
       destruct (fits roots budget (charge (accounts s) (sensitivity_of s t) e)) eqn:Hfit; [|apply advances_shown;
         assumption].
       apply query_advances; assumption.
-    - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
-    - rewrite <- HA. apply advances_shown; assumption.
+    - unfold ask_scale. destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
+    - unfold ask_budget. rewrite <- HA. apply advances_shown; assumption.
     - destruct (Rlt_dec 0 e); [|apply advances_shown; assumption]. unfold ask_price.
       destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply advances_shown; assumption.
   Qed.

@@ -13,12 +13,30 @@ Require Import List Arith Lia Permutation Morphisms.
 Require Import Fpinq.Bags Fpinq.Stability.
 Import ListNotations.
 
+(** ** What a join sees of a side
+
+    A side is cut per key, and then shows its rows; or it shows no more than its
+    key, as often as it has rows left. *)
+
+Definition rows {A K} (cut : list A -> list A) (_ : K) (M : list A) : list A := cut M.
+Definition keys {A K} (cut : list A -> list A) (k : K) (M : list A) : list K := map (fun _ => k) (cut M).
+
+(** A record of a join that is made of the key of x only sees the same thing:
+    all rows of a group have its key. *)
+Lemma keys_of_rows {A K} {OK : Ordered K} (key : A -> K) cut k (T : list A) : (forall M, incl (cut M) M) ->
+  keys cut k (members key k T) = map key (rows cut k (members key k T)).
+Proof.
+  intros H. unfold keys, rows. apply map_ext_in. intros x Hx. apply H in Hx. apply filter_In in Hx.
+  symmetry. apply is_true, Hx.
+Qed.
+
 Section Join.
-  Context {A B C K : Type} {OA : Ordered A} {OB : Ordered B} {OC : Ordered C} {OK : Ordered K}.
-  Variables (keyA : A -> K) (keyB : B -> K) (pair : A -> B -> C).
+  Context {A B C D E K : Type} {OA : Ordered A} {OB : Ordered B} {OC : Ordered C} {OD : Ordered D} {OE : Ordered E}
+    {OK : Ordered K}.
+  Variables (keyA : A -> K) (keyB : B -> K) (pair : D -> E -> C).
 
   (** All pairs of a row of M and a row of N. *)
-  Definition pairs (M : list A) (N : list B) : list C := flat_map (fun x => map (pair x) N) M.
+  Definition pairs (M : list D) (N : list E) : list C := flat_map (fun x => map (pair x) N) M.
 
   Lemma pairs_nil_r M : pairs M [] = [].
   Proof. induction M; auto. Qed.
@@ -39,73 +57,109 @@ Section Join.
     specialize (IH T U). pose proof (select_stable (pair x) T U) as H. unfold select in H. lia.
   Qed.
 
-  Definition join (cutA : list A -> list A) (cutB : list B -> list B) (T : list A) (U : list B) : list C :=
-    per_key keyA keyB (fun _ M N => pairs (cutA M) (cutB N)) T U.
+  Definition join (left : K -> list A -> list D) (right : K -> list B -> list E) (T : list A) (U : list B) : list C :=
+    per_key keyA keyB (fun k M N => pairs (left k M) (right k N)) T U.
 
   Section Law.
-    Variables (cutA : list A -> list A) (cutB : list B -> list B) (a b : nat).
-    Hypothesis cutA_stable : stable a cutA.
-    Hypothesis cutB_stable : stable b cutB.
-    Hypothesis cutA_nil : cutA [] = [].
+    Variables (left : K -> list A -> list D) (right : K -> list B -> list E) (a b : nat).
+    Hypothesis left_stable : forall k, stable a (left k).
+    Hypothesis right_stable : forall k, stable b (right k).
+    Hypothesis left_nil : forall k, left k [] = [].
 
-    Lemma join_left R : (forall N, length (cutB N) <= R) -> forall U, stable (a * R) (fun T => join cutA cutB T U).
+    Lemma join_left R : (forall k N, length (right k N) <= R) -> forall U, stable (a * R) (fun T => join left right T U).
     Proof.
-      intros HR. apply per_key_left; [rewrite cutA_nil; reflexivity|]. intros _ N.
-      apply (stable_weaken (length (cutB N) * a)); [specialize (HR N); nia|].
-      apply (stable_compose a (length (cutB N)) cutA (fun M => pairs M (cutB N))); auto using pairs_left.
+      intros HR. apply per_key_left; [intros k; rewrite left_nil; reflexivity|]. intros k N.
+      apply (stable_weaken (length (right k N) * a)); [specialize (HR k N); nia|].
+      apply (stable_compose a (length (right k N)) (left k) (fun M => pairs M (right k N))); auto using pairs_left.
     Qed.
 
-    Lemma join_right L : (forall M, length (cutA M) <= L) -> forall T, stable (b * L) (join cutA cutB T).
+    Lemma join_right L : (forall k M, length (left k M) <= L) -> forall T, stable (b * L) (join left right T).
     Proof.
-      intros HL. apply per_key_right; [rewrite cutA_nil; reflexivity|]. intros _ M.
-      apply (stable_weaken (length (cutA M) * b)); [specialize (HL M); nia|].
-      apply (stable_compose b (length (cutA M)) cutB (pairs (cutA M))); auto using pairs_right.
+      intros HL. apply per_key_right; [intros k; rewrite left_nil; reflexivity|]. intros k M.
+      apply (stable_weaken (length (left k M) * b)); [specialize (HL k M); nia|].
+      apply (stable_compose b (length (left k M)) (right k) (pairs (left k M))); auto using pairs_right.
     Qed.
 
-    Theorem join_law L R : (forall M, length (cutA M) <= L) -> (forall N, length (cutB N) <= R) ->
-      stable2 (a * R) (b * L) (join cutA cutB).
+    Theorem join_law L R : (forall k M, length (left k M) <= L) -> (forall k N, length (right k N) <= R) ->
+      stable2 (a * R) (b * L) (join left right).
     Proof. split; auto using join_left, join_right. Qed.
   End Law.
+End Join.
 
-  Lemma take_nil {D} {OD : Ordered D} k : take k (@nil D) = [].
-  Proof. unfold take. apply firstn_nil. Qed.
+(** ** The cuts *)
+
+Lemma take_nil {D} {OD : Ordered D} k : take k (@nil D) = [].
+Proof. unfold take. apply firstn_nil. Qed.
+
+Lemma take_counts {D} {OD : Ordered D} n (M : list D) : length (take n M) = Nat.min n (length M).
+Proof. unfold take. rewrite firstn_length, (Permutation_length (sort_permutation M)). reflexivity. Qed.
+
+Lemma repeat_apart {D} {OD : Ordered D} (x : D) m n : distance (repeat x m) (repeat x n) <= apart m n.
+Proof.
+  revert n. induction m as [|m IH]; intros n.
+  - simpl. rewrite distance_nil_l, repeat_length. unfold apart. lia.
+  - destruct n as [|n]; [change (repeat x 0) with (@nil D); rewrite distance_nil_r, repeat_length; unfold apart; lia|].
+    simpl. eapply Nat.le_trans; [apply distance_cons|]. specialize (IH n). unfold apart in *. lia.
+Qed.
+
+(** Of the first rows of a key nothing is seen but how many they are: no row
+    takes another one's place. *)
+Lemma keys_take_stable {D K} {OD : Ordered D} {OK : Ordered K} n (k : K) : stable 1 (keys (take (A := D) n) k).
+Proof.
+  intros T U. unfold keys.
+  assert (E : forall M : list D, map (fun _ => k) M = repeat k (length M)) by (induction M; simpl; congruence).
+  rewrite !E, !take_counts. eapply Nat.le_trans; [apply repeat_apart|].
+  pose proof (length_distance T U). unfold apart in *. lia.
+Qed.
+
+Lemma keys_stable {D K} {OD : Ordered D} {OK : Ordered K} a (cut : list D -> list D) (k : K) :
+  stable a cut -> stable a (keys cut k).
+Proof.
+  intros H. replace a with (1 * a) by lia.
+  exact (stable_compose a 1 cut (select (fun _ => k)) H (select_stable (fun _ => k))).
+Qed.
+
+(** ** The pairs of modes
+
+    "All" has no bound, so the other argument of the join has none either and
+    must be public. *)
+
+Section Modes.
+  Context {A B C K : Type} {OA : Ordered A} {OB : Ordered B} {OC : Ordered C} {OK : Ordered K}.
+  Variables (keyA : A -> K) (keyB : B -> K) (pair : A -> B -> C).
+  Notation join cutA cutB := (join keyA keyB pair (rows cutA) (rows cutB)).
 
   Lemma all_stable {D} {OD : Ordered D} : stable 1 (fun M : list D => M).
   Proof. apply identity_stable. Qed.
 
-  Local Hint Resolve take_stable take_length take_nil unique_stable unique_length all_stable : core.
-
-  (** The pairs of modes.  "All" has no bound, so the other argument of the join
-      has none either and must be public. *)
+  Local Ltac by_law := unfold rows; intros; rewrite ?Nat.mul_1_l;
+    first [apply take_stable | apply unique_stable | apply all_stable | apply take_length | apply unique_length |
+           apply take_nil | reflexivity].
 
   Corollary join_first_first L R : stable2 (2 * R) (2 * L) (join (take L) (take R)).
-  Proof. apply join_law; auto. Qed.
+  Proof. apply join_law; by_law. Qed.
 
   Corollary join_unique_first R : stable2 R 2 (join unique (take R)).
-  Proof.
-    replace R with (1 * R) at 1 by lia. replace 2 with (2 * 1) by lia. apply join_law; auto.
-  Qed.
+  Proof. replace R with (1 * R) at 1 by lia. replace 2 with (2 * 1) by lia. apply join_law; by_law. Qed.
 
   Corollary join_first_unique L : stable2 2 L (join (take L) unique).
-  Proof.
-    replace 2 with (2 * 1) by lia. replace L with (1 * L) at 1 by lia. apply join_law; auto.
-  Qed.
+  Proof. replace 2 with (2 * 1) by lia. replace L with (1 * L) at 1 by lia. apply join_law; by_law. Qed.
 
   Corollary join_unique_unique : stable2 1 1 (join unique unique).
-  Proof. change 1 with (1 * 1). apply (join_law unique unique 1 1); auto. Qed.
+  Proof. change 1 with (1 * 1). apply join_law with (a := 1) (b := 1); by_law. Qed.
 
   Corollary join_all_first R U : stable R (fun T => join (fun M => M) (take R) T U).
-  Proof. replace R with (1 * R) by lia. apply join_left; auto. intros. rewrite Nat.mul_1_l. auto. Qed.
+  Proof. replace R with (1 * R) by lia. apply join_left; by_law. Qed.
 
   Corollary join_all_unique U : stable 1 (fun T => join (fun M => M) unique T U).
-  Proof. replace 1 with (1 * 1) by lia. apply join_left; auto. Qed.
+  Proof. replace 1 with (1 * 1) by lia. apply join_left; by_law. Qed.
 
   Corollary join_first_all L T : stable L (join (take L) (fun N => N) T).
-  Proof. replace L with (1 * L) by lia. apply join_right; auto. intros. rewrite Nat.mul_1_l. auto. Qed.
+  Proof. replace L with (1 * L) by lia. apply join_right; by_law. Qed.
 
   Corollary join_unique_all T : stable 1 (join unique (fun N => N) T).
-  Proof. replace 1 with (1 * 1) by lia. apply join_right; auto. Qed.
-End Join.
+  Proof. replace 1 with (1 * 1) by lia. apply join_right; by_law. Qed.
+End Modes.
 
 (** ** Tight
 
@@ -119,9 +173,9 @@ Section TightForAll.
   Let key (x : nat) : nat := 0.
 
   Lemma join_one_key (pair : nat -> nat -> nat) cutA cutB (T U : list nat) : cutA [] = [] ->
-    Permutation (join key key pair cutA cutB T U) (pairs pair (cutA T) (cutB U)).
+    Permutation (join key key pair (rows cutA) (rows cutB) T U) (pairs pair (cutA T) (cutB U)).
   Proof.
-    intros H. unfold join. rewrite (per_key_over key key (fun _ M N => pairs pair (cutA M) (cutB N))) with (X := [0]).
+    intros H. unfold join, rows. rewrite (per_key_over key key (fun _ M N => pairs pair (cutA M) (cutB N))) with (X := [0]).
     - simpl. rewrite app_nil_r. unfold members.
       assert (E : forall V : list nat, filter (fun x => is 0 (key x)) V = V) by (induction V as [|x V IH]; simpl;
         congruence).
@@ -164,7 +218,7 @@ Section TightForAll.
   Let right_pair (x y : nat) : nat := 2 * x + y.
 
   Theorem join_left_tight L R :
-    attains (2 * R) (fun T => join key key left_pair (take (S L)) (take R) T (seq 0 R)) (0 :: repeat 1 (S L))
+    attains (2 * R) (fun T => join key key left_pair (rows (take (S L))) (rows (take R)) T (seq 0 R)) (0 :: repeat 1 (S L))
       (repeat 1 (S L)).
   Proof.
     split; [apply distance_add|].
@@ -176,7 +230,7 @@ Section TightForAll.
   Qed.
 
   Theorem join_right_tight L R :
-    attains (2 * L) (join key key right_pair (take L) (take (S R)) (seq 0 L)) (0 :: repeat 1 (S R)) (repeat 1 (S R)).
+    attains (2 * L) (join key key right_pair (rows (take L)) (rows (take (S R))) (seq 0 L)) (0 :: repeat 1 (S R)) (repeat 1 (S R)).
   Proof.
     split; [apply distance_add|].
     rewrite !join_one_key, take_zero_ones, take_ones by apply take_nil.
@@ -192,26 +246,35 @@ Section Tight.
   Let pair (x y : nat) : nat := 100 * x + y.
 
   Example join_first_first_tight :
-    attains (2 * 3) (fun T => join key key pair (take 2) (take 3) T [10; 11; 12; 13]) [10; 11; 12] [11; 12] /\
-    attains (2 * 2) (join key key pair (take 2) (take 3) [10; 11; 12]) [10; 11; 12; 13] [11; 12; 13].
+    attains (2 * 3) (fun T => join key key pair (rows (take 2)) (rows (take 3)) T [10; 11; 12; 13]) [10; 11; 12] [11; 12] /\
+    attains (2 * 2) (join key key pair (rows (take 2)) (rows (take 3)) [10; 11; 12]) [10; 11; 12; 13] [11; 12; 13].
   Proof. repeat split; reflexivity. Qed.
 
   Example join_unique_first_tight :
-    attains 3 (fun T => join key key pair unique (take 3) T [10; 11; 12; 13]) [10] [] /\
-    attains 2 (join key key pair unique (take 3) [10]) [10; 11; 12; 13] [11; 12; 13].
+    attains 3 (fun T => join key key pair (rows unique) (rows (take 3)) T [10; 11; 12; 13]) [10] [] /\
+    attains 2 (join key key pair (rows unique) (rows (take 3)) [10]) [10; 11; 12; 13] [11; 12; 13].
   Proof. repeat split; reflexivity. Qed.
 
   Example join_first_unique_tight :
-    attains 2 (fun T => join key key pair (take 3) unique T [10]) [10; 11; 12; 13] [11; 12; 13] /\
-    attains 3 (join key key pair (take 3) unique [10; 11; 12; 13]) [10] [].
+    attains 2 (fun T => join key key pair (rows (take 3)) (rows unique) T [10]) [10; 11; 12; 13] [11; 12; 13] /\
+    attains 3 (join key key pair (rows (take 3)) (rows unique) [10; 11; 12; 13]) [10] [].
   Proof. repeat split; reflexivity. Qed.
 
   Example join_unique_unique_tight :
-    attains 1 (fun T => join key key pair unique unique T [10]) [10] [] /\
-    attains 1 (join key key pair unique unique [10]) [10] [].
+    attains 1 (fun T => join key key pair (rows unique) (rows unique) T [10]) [10] [] /\
+    attains 1 (join key key pair (rows unique) (rows unique) [10]) [10] [].
   Proof. repeat split; reflexivity. Qed.
 
   Example join_all_first_tight :
-    attains 3 (fun T => join key key pair (fun M => M) (take 3) T [10; 11; 12; 13]) [10] [].
+    attains 3 (fun T => join key key pair (rows (fun M => M)) (rows (take 3)) T [10; 11; 12; 13]) [10] [].
   Proof. split; reflexivity. Qed.
+
+  (** A side of which only keys are seen has one factor 2 less, and no smaller
+      constant. *)
+  Example join_keys_tight :
+    attains 3 (fun T => join key key pair (keys (take 2)) (rows (take 3)) T [10; 11; 12; 13]) [10] [] /\
+    attains (2 * 2) (join key key pair (keys (take 2)) (rows (take 3)) [10; 11; 12]) [10; 11; 12; 13] [11; 12; 13] /\
+    attains 2 (fun T => join key key pair (keys (take 2)) (keys (take 2)) T [10; 11]) [10] [] /\
+    attains 2 (join key key pair (keys (take 2)) (keys (take 2)) [10; 11]) [10] [].
+  Proof. repeat split; reflexivity. Qed.
 End Tight.

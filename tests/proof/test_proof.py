@@ -26,6 +26,8 @@ from fpinq.model.transformations import (
     Except,
     Explode,
     First,
+    GroupBy,
+    GroupJoin,
     Intersect,
     Join,
     LimitPerKey,
@@ -100,14 +102,18 @@ def shape(transformation: Transformation) -> str:
             return f"(SelectMany {k})"
         case Take(at_most=k):
             return f"(Take {k})"
-        case LimitPerKey(at_most=k):
-            return f"(LimitPerKey {k})"
+        case GroupBy(keys=keys):
+            return f"(GroupBy {str(bool(keys)).lower()} Rows)"
+        case LimitPerKey(at_most=k, keys=keys):
+            return f"(LimitPerKey {k} {'SomeKey' if keys else 'NoKey'})"
         case Union(bag=bag) | Intersect(bag=bag) | Except(bag=bag):
             return f"({type(transformation).__name__} {'OfBags' if bag else 'OfSets'})"
         case SemiJoin(keep=keep):
             return f"(SemiJoin {str(keep).lower()})"
+        case GroupJoin():
+            return "(GroupJoin Rows Rows)"
         case Join(left=left, right=right):
-            return f"(Join {mode(left)} {mode(right)})"
+            return f"(Join {mode(left)} Rows {mode(right)} Rows)"
         case PartOf():
             return "Where"
         case Flatten(body=body):
