@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
+from fpinq.checker.instances import instances
 from fpinq.checker.mechanisms import base2, base2_answers, laplace_loss
 from fpinq.checker.mutants import MUTANTS, Mutant, applied, refute
 from fpinq.checker.notation import show_violation
@@ -21,11 +22,11 @@ from fpinq.checker.scope import (
     neighbours,
     start,
 )
-from fpinq.checker.stabilities import Finding, findings, instances
+from fpinq.checker.stabilities import Finding, findings, searched
 from fpinq.model.actions import Partition, Query
 from fpinq.model.plans import Flatten, Transformation
 from fpinq.model.traces import Trace, traces
-from fpinq.model.transformations import Concat, Distinct, Take
+from fpinq.model.transformations import Concat, Distinct, GroupBy, GroupJoin, Join, LimitPerKey, Take
 
 SMALL = replace(BROAD, queries=1)
 
@@ -185,6 +186,38 @@ def test_a_stability_that_is_too_small_is_unsound_and_one_too_large_is_loose() -
     assert Finding(Distinct(), 0, 1, 1, grows=False).verdict == "tight"
 
 
-def test_a_wrong_stability_is_found_by_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Take, "stability", (1,))
-    assert "UNSOUND" in {f.verdict for f in findings(3) if isinstance(f.transformation, Take)}
+WRONG: list[tuple[type, Any]] = [
+    (Take, (1,)),
+    (GroupBy, (1,)),
+    (GroupJoin, (1, 1)),
+    (LimitPerKey, (1,)),
+    (Join, property(lambda join: (join.right.at_most, join.left.at_most))),
+]
+
+
+@pytest.mark.parametrize(("transformation", "wrong"), WRONG)
+def test_a_constant_that_forgets_what_it_depends_on_is_unsound(
+    transformation: type, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformation, "stability", wrong)
+    of_it = ((t, schemas) for t, schemas in instances() if isinstance(t, transformation))
+    assert any(f.verdict == "UNSOUND" for t, schemas in of_it for f in searched(t, schemas, 3))
+
+
+OLD: list[tuple[type, str, Any]] = [
+    (GroupBy, "stability", (2,)),
+    (GroupJoin, "stability", (2, 2)),
+    (LimitPerKey, "stability_on", lambda *_: (2,)),
+    (Join, "_is_told", lambda *_: False),
+]
+
+
+@pytest.mark.parametrize(
+    ("transformation", "name", "old"), OLD, ids=lambda each: getattr(each, "__name__", "")
+)
+def test_one_constant_for_all_parameters_is_loose(
+    transformation: type, name: str, old: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformation, name, old)
+    of_it = ((t, schemas) for t, schemas in instances() if isinstance(t, transformation))
+    assert any(f.verdict == "loose" for t, schemas in of_it for f in searched(t, schemas, 3))

@@ -55,10 +55,12 @@ def test_skip_is_except_of_take_and_costs_3(people: fp.Table) -> None:
 
 
 def test_group_by_costs_2(people: fp.Table) -> None:
-    groups = people.group_by(lambda x: x.city)
+    groups, third = people.group_by(lambda x: x.city), Fraction(1, 3)
     table = groups.select(lambda g: {"city": g.key, "n": g.count(), "oldest": g.max(lambda x: x.age)})
     assert (size(table), total(table, "n"), total(table, "oldest")) == (4, 6, 20 + 40 + 50 + 60)
-    assert (table.scaling_factor, groups.scaling_factor, table.price("1/3")) == (2, 2, Fraction(2, 3))
+    assert (table.scaling_factor, groups.scaling_factor, table.price("1/3")) == (2, 1, Fraction(2, 3))
+    assert (size(groups.keys()), groups.keys().price("1/3"), groups.price("1/3")) == (4, third, third)
+    assert groups.where(lambda g: g.count() > 1).scaling_factor == 2
 
 
 def test_groups_know_sum_min_max_and_average(people: fp.Table) -> None:
@@ -169,7 +171,8 @@ def test_except_and_intersect_with_a_public_table_cost_1(people: fp.Table) -> No
 def test_distinct_and_its_bounded_kinds(people: fp.Table) -> None:
     genders = people.select(lambda x: {"gender": x.gender})
     assert (size(genders.distinct()), genders.distinct().scaling_factor) == (2, 1)
-    assert (size(genders.limit_per_key(2)), genders.limit_per_key(2).scaling_factor) == (4, 2)
+    assert (size(genders.limit_per_key(2)), genders.limit_per_key(2).scaling_factor) == (4, 1)
+    assert genders.limit_per_key(2, lambda x: x.gender).scaling_factor == 1
     limited = people.limit_per_key(1, lambda x: x.city)
     assert (size(limited), limited.scaling_factor) == (4, 2)
     assert (size(people.unique_by(_.city)), people.unique_by(_.city).scaling_factor) == (2, 1)

@@ -27,6 +27,7 @@ from fpinq.model.semantics import BOTTOM, TAU, Configuration, Measure, Told, ini
 from fpinq.model.sources import Part, Root, certify, remaining
 from fpinq.model.traces import Answered, Client, Observation, traces
 from fpinq.model.transformations import (
+    Aggregate,
     Concat,
     Distinct,
     GroupBy,
@@ -63,11 +64,11 @@ def test_silent_changes_nothing() -> None:
 
 
 def test_assign_combines_sensitivities_by_the_stability() -> None:
-    grouped = GroupBy((("k", K),), ())
+    grouped = GroupBy((("k", K),), (("n", Aggregate("count")),))
     c = after(opened(), Assign("g", grouped, ("A",)), Assign("t", Concat(), ("A", "B")))
     assert c.table("g").sensitivity == {Root("A"): 2}
     assert c.table("g").plan == Term(grouped, (RootTable("A"),))
-    assert c.table("g").shape == Schema.of({"k": Type.INT64})
+    assert c.table("g").shape == Schema.of({"k": Type.INT64, "n": Type.INT64})
     assert c.table("t").sensitivity == {Root("A"): 1, Root("B"): 1}
     assert c.accounts == opened().accounts
 
@@ -93,7 +94,7 @@ def test_query_bottom_changes_nothing() -> None:
 def test_ask_scale_tells_the_scaling_factor() -> None:
     c = after(
         opened(),
-        Assign("g", GroupBy((("k", K),), ()), ("A",)),
+        Assign("g", GroupBy((("k", K),), (("n", Aggregate("count")),)), ("A",)),
         Partition(("p", "q"), "g", Partitioning(K, (0, 1))),
     )
     assert step(c, AskScale("p")).label == Told(2)

@@ -16,7 +16,7 @@ from fpinq.model.errors import (
     UnknownColumn,
     WrongArity,
 )
-from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.plans import (
     MAX_DEPTH,
     Flatten,
@@ -30,6 +30,7 @@ from fpinq.model.plans import (
     bounded_stability,
     roots_of,
     rows_at_most,
+    stability_on,
 )
 from fpinq.model.sources import UNBOUNDED
 from fpinq.model.transformations import (
@@ -92,7 +93,7 @@ def join(left: Any, right: Any) -> Join:
         (Intersect(bag=True), (1, 1)),
         (Except(), (1, 1)),
         (SemiJoin((K,), (K,)), (1, UNBOUNDED)),
-        (GroupJoin(("k",), (K,), (K,), COUNT, ()), (2, 2)),
+        (GroupJoin(("k",), (K,), (K,), COUNT, (("m", Aggregate("count")),)), (2, 2)),
         (join(First(3), First(5)), (10, 6)),
         (join(Unique(), First(5)), (5, 2)),
         (join(Unique(), Unique()), (1, 1)),
@@ -114,6 +115,56 @@ def test_a_transformation_has_its_stability(
 def test_every_transformation_is_in_the_table_above() -> None:
     marks = test_a_transformation_has_its_stability.pytestmark  # type: ignore[attr-defined]
     assert {type(case[0]) for case in marks[0].args[1]} == set(get_args(Transformation))
+
+
+HALF = Apply("floor_divide", (K, Literal.of(2)))
+LEFT_HALF = Apply("floor_divide", (Column("l.k"), Literal.of(2)))
+RIGHT_HALF = Apply("floor_divide", (Column("r.k"), Literal.of(2)))
+
+
+def keyed(keys: tuple[Expression, ...], *record: Expression) -> Join:
+    return Join(keys, keys, First(3), First(5), tuple((f"c{i}", value) for i, value in enumerate(record)))
+
+
+@pytest.mark.parametrize(
+    ("transformation", "stability"),
+    [
+        (GroupBy(KEY, ()), (1,)),
+        (GroupBy(KEY, (("m", Aggregate("max", K)), ("n", Aggregate("min", HALF)))), (1,)),
+        (GroupBy(KEY, (("m", Aggregate("max", K)), *COUNT)), (2,)),
+        (GroupBy((("h", HALF),), (("m", Aggregate("max", K)),)), (2,)),
+        (GroupBy((("h", HALF),), (("m", Aggregate("max", HALF)),)), (1,)),
+        (GroupBy(KEY, (("m", Aggregate("average", Clamp(K, 0, 9))),)), (2,)),
+        (GroupBy((), (("m", Aggregate("max", Literal.of(1))),)), (1,)),
+        (GroupJoin(("k",), (K,), (K,), COUNT, ()), (2, 1)),
+        (GroupJoin(("k",), (K,), (K,), (), COUNT), (1, 2)),
+        (GroupJoin(("k",), (K,), (K,), (), ()), (1, 1)),
+        (keyed((K,), Column("l.v"), Column("r.v")), (10, 6)),
+        (keyed((K,), Column("l.k"), Column("r.v")), (5, 6)),
+        (keyed((K,), Column("l.v"), Column("r.k")), (10, 3)),
+        (keyed((K,), Literal.of(0)), (5, 3)),
+        (keyed((K, V, TEXT), Column("l.s"), Column("r.v"), Column("l.k")), (5, 3)),
+        (keyed((K, V), Column("l.s"), Column("r.v"), Column("l.k")), (10, 3)),
+        (keyed((HALF,), LEFT_HALF, Apply("add", (RIGHT_HALF, Literal.of(1)))), (5, 3)),
+        (keyed((HALF,), Column("l.k"), RIGHT_HALF), (10, 3)),
+        (keyed((K,), LEFT_HALF, Apply("add", (Column("r.k"), Column("l.k")))), (5, 3)),
+    ],
+)
+def test_where_only_the_key_is_seen_of_a_record_one_more_changes_one(
+    transformation: Transformation, stability: tuple[int, ...]
+) -> None:
+    assert transformation.stability == stability
+    assert isinstance(apply(transformation, [S] * len(stability)), Schema)
+
+
+@pytest.mark.parametrize(
+    ("keys", "stability"),
+    [((), 2), ((K,), 2), ((K, V), 2), ((K, V, HALF), 2), ((TEXT, K, V), 1), ((K, V, TEXT, HALF), 1)],
+)
+def test_the_copies_of_a_record_are_all_the_same(keys: tuple[Expression, ...], stability: int) -> None:
+    limit = LimitPerKey(2, keys)
+    assert stability_on(limit, [S]) == bounded_stability(limit, [True], [S]) == (stability,)
+    assert bounded_stability(limit, [True]) == limit.stability == (2,)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 3. ``programs``      every program of the scope against the theorem
 4. ``propositions``  the paper's propositions on explicit traces, adaptive clients included
 5. ``mutants``       wrong rules that the check must refute
-6. ``stabilities``   the tight stability of every transformation, by search
+6. ``instances``     every transformation, with parameters of every kind
+   ``stabilities``   their tight stabilities, by search
 7. ``notation``      programs and counterexamples as the paper writes them
 """

@@ -16,7 +16,7 @@ from fpinq.checker.programs import Violation, reports
 from fpinq.checker.scope import SCOPES
 from fpinq.model import semantics, sources, transformations
 from fpinq.model.actions import Assign, Partition, Query
-from fpinq.model.plans import Transformation
+from fpinq.model.plans import Shape, Transformation
 from fpinq.model.semantics import Configuration, Measure, Table, Transition
 from fpinq.model.sources import Accounts, Part, Sensitivity, Source
 
@@ -119,7 +119,9 @@ def _halved(self: transformations.Join) -> tuple[sources.Stability, ...]:
     return (self.right.at_most, self.left.at_most)
 
 
-def _unbounded_for_free(transformation: Transformation, private: Sequence[bool]) -> tuple[int, ...]:
+def _unbounded_for_free(
+    transformation: Transformation, private: Sequence[bool], shapes: Sequence[Shape]
+) -> tuple[int, ...]:
     return tuple(c if isinstance(c, int) else 0 for c in transformation.stability)
 
 

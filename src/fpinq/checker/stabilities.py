@@ -4,42 +4,21 @@ One record at a time is enough: bags under symmetric difference are a path
 metric, so a bound for one step is a bound for all.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
 
-from fpinq.checker.scope import BINARY, LITERAL, RECORDS, SCHEMA, UNARY
+from fpinq.checker.instances import KEYED, LINES, VISITS, bodies, instances
+from fpinq.checker.scope import RECORDS, SCHEMA
 from fpinq.engines.reference import Person, PersonBag, Record, Relation, compute, distance, transform
-from fpinq.model.clamps import Clamp
-from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.expressions import Schema
 from fpinq.model.notation import show_transformation
-from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, Transformation
+from fpinq.model.plans import Flatten, RootTable, Term, Transformation, stability_on
 from fpinq.model.sources import Stability
-from fpinq.model.transformations import (
-    Aggregate,
-    Except,
-    Explode,
-    First,
-    GroupBy,
-    GroupJoin,
-    Identity,
-    Join,
-    LimitPerKey,
-    Partitioning,
-    PartOf,
-    SelectMany,
-    SemiJoin,
-    Take,
-    Union,
-    Unique,
-    Where,
-)
 
-K, V = Column("k"), Column("v")
-# A null key among them: it is a group of its own and joins nothing.
-KEYED: tuple[Record, ...] = (*RECORDS, (None, 0))
-WORDS = Schema.of({"words": Type.STRING})
-VISITS = Persons("id", (("people", SCHEMA), ("visits", SCHEMA)))
+Bag = tuple[Record, ...]
 
 
 @dataclass(frozen=True)
@@ -67,113 +46,91 @@ class Finding:
         return show_transformation(self.transformation)
 
 
-def instances() -> Iterator[tuple[Transformation, Sequence[Schema]]]:
-    """Every transformation of the registry, with parameters small enough to search."""
-    yield LITERAL, ()
-    for transformation in UNARY.values():
-        yield transformation, (SCHEMA,)
-    yield Take(3), (SCHEMA,)
-    yield LimitPerKey(2, (K,)), (SCHEMA,)
-    yield SelectMany(((("k", K),), (("k", V),), (("k", K),)), 2), (SCHEMA,)
-    yield GroupBy((("k", K),), (("total", Aggregate("sum", Clamp(V, 0, 1))),)), (SCHEMA,)
-    yield GroupBy((), (("largest", Aggregate("max", V)),)), (SCHEMA,)
-    yield PartOf(Partitioning(K, (0, 1)), 0), (SCHEMA,)
-    yield Explode(Apply("split", (Column("words"), Literal.of(" "))), "word", 2), (WORDS,)
-    for transformation in BINARY.values():
-        if not isinstance(transformation, GroupJoin):
-            yield transformation, (SCHEMA, SCHEMA)
-    count = Aggregate("count")
-    yield GroupJoin(("k",), (K,), (K,), (("left", count),), (("right", count),)), (SCHEMA, SCHEMA)
-
-
 def findings(largest: int = 4) -> Iterator[Finding]:
     """What the search finds for every instance and argument.
 
     In bags of at most `largest` records; of one less where there are two, for pairs of bags are many.
     """
     for transformation, schemas in instances():
-        most = largest if len(schemas) == 1 else largest - 1
-        for argument, declared in enumerate(transformation.stability):
-            by_size = [_worst(transformation, schemas, argument, size) for size in (most - 1, most)]
-            yield Finding(transformation, argument, declared, by_size[-1], by_size[-1] > by_size[0])
-    for body in _bodies():
+        yield from searched(transformation, schemas, largest if len(schemas) == 1 else largest - 1)
+    for body in bodies():
         flatten = Flatten(body)
         yield Finding(flatten, 0, flatten.stability[0], _worst_person(flatten), grows=False)
 
 
+def searched(transformation: Transformation, schemas: Sequence[Schema], largest: int) -> Iterator[Finding]:
+    """What the search finds for every argument of a transformation."""
+    declared = stability_on(transformation, schemas)
+    for argument, worst in enumerate(_worst(transformation, schemas, largest)):
+        grows = worst[-1] > max(worst[:-1])
+        yield Finding(transformation, argument, declared[argument], max(worst), grows)
+
+
 def _records(schema: Schema) -> tuple[Record, ...]:
-    return KEYED if schema == SCHEMA else (("a b",), ("a",), ("b a b",))
+    return KEYED if schema == SCHEMA else LINES
 
 
-def _bags(schema: Schema, largest: int) -> list[Relation]:
-    return [
-        Relation(schema, bag)
-        for size in range(largest + 1)
-        for bag in combinations_with_replacement(_records(schema), size)
-    ]
+@lru_cache
+def _bags(schema: Schema, largest: int) -> list[Bag]:
+    sizes = range(largest + 1)
+    return [bag for size in sizes for bag in combinations_with_replacement(_records(schema), size)]
 
 
-def _worst(transformation: Transformation, schemas: Sequence[Schema], argument: int, largest: int) -> int:
-    worst = 0
-    others = [[None] if i == argument else _bags(schema, largest) for i, schema in enumerate(schemas)]
-    for bag in _bags(schemas[argument], largest - 1):
-        for record in _records(schemas[argument]):
-            larger = Relation(bag.schema, (*bag.rows, record))
-            for rest in _product(others):
-                before = transform(transformation, *_placed(rest, argument, bag))
-                after = transform(transformation, *_placed(rest, argument, larger))
-                worst = max(worst, distance(before, after))
+@lru_cache
+def _steps(schema: Schema, largest: int) -> list[tuple[int, int]]:
+    """Every bag and that bag with one record more, by their numbers."""
+    bags = _bags(schema, largest)
+    number = {tuple(sorted(bag, key=repr)): i for i, bag in enumerate(bags)}
+    smaller = [(i, bag) for i, bag in enumerate(bags) if len(bag) < largest]
+    return [(i, number[tuple(sorted((*bag, r), key=repr))]) for i, bag in smaller for r in _records(schema)]
+
+
+def _worst(transformation: Transformation, schemas: Sequence[Schema], largest: int) -> list[list[int]]:
+    """For every argument, how far one record more leads at the most, by the size of the largest bag."""
+    bags = [_bags(schema, largest) for schema in schemas]
+    numbers = list(product(*(range(len(each)) for each in bags)))
+    results = {chosen: Counter(_on(transformation, schemas, bags, chosen).rows) for chosen in numbers}
+    worst = [[0] * (largest + 1) for _ in schemas]
+    for argument, schema in enumerate(schemas):
+        others = [chosen for chosen in numbers if chosen[argument] == 0]
+        for (before, after), rest in product(_steps(schema, largest), others):
+            one, two = (_placed(rest, argument, number) for number in (before, after))
+            size = max(len(each[number]) for each, number in zip(bags, two, strict=True))
+            if results[one] != results[two]:
+                worst[argument][size] = max(worst[argument][size], _apart(results[one], results[two]))
     return worst
 
 
-def _product(choices: Sequence[Sequence[Relation | None]]) -> Iterator[tuple[Relation | None, ...]]:
-    if not choices:
-        yield ()
-        return
-    for first in choices[0]:
-        for rest in _product(choices[1:]):
-            yield (first, *rest)
+def _on(
+    transformation: Transformation,
+    schemas: Sequence[Schema],
+    bags: Sequence[list[Bag]],
+    chosen: tuple[int, ...],
+) -> Relation:
+    tables = zip(schemas, bags, chosen, strict=True)
+    return transform(transformation, *(Relation(schema, each[number]) for schema, each, number in tables))
 
 
-def _placed(rest: Sequence[Relation | None], argument: int, bag: Relation) -> Iterator[Relation]:
-    for i, table in enumerate(rest):
-        yield bag if i == argument or table is None else table
+def _placed(rest: tuple[int, ...], argument: int, number: int) -> tuple[int, ...]:
+    return (*rest[:argument], number, *rest[argument + 1 :])
+
+
+def _apart(left: Counter[Record], right: Counter[Record]) -> int:
+    return sum(abs(left[record] - right[record]) for record in left.keys() | right.keys())
 
 
 # ── persons ──────────────────────────────────────────────────────────────────────────
-
-
-def _bodies() -> Iterator[Plan]:
-    people, visits = PersonTable("people", 1), PersonTable("visits", 3)
-    same = Apply("equal", (V, Literal.of(0)))
-    yield Term(Identity(), (visits,))
-    yield Term(Where(same), (visits,))
-    yield Term(GroupBy((), (("visits", Aggregate("count")),)), (visits,))
-    yield Term(Take(2), (visits,))
-    record = (("k", Column("l.k")), ("v", Column("r.v")))
-    yield Term(Join((K,), (K,), First(9), First(9), record), (people, visits))
-    yield Term(Union(bag=True), (people, visits))
-    yield Term(Except(), (visits, people))
-    yield Term(SemiJoin((K,), (K,)), (visits, people))
-    yield Term(Join((K,), (K,), Unique(), First(2), record), (people, visits))
-    yield Term(SelectMany(((("k", K),), (("k", V),)), 2), (visits,))
-    yield Term(LimitPerKey(1, (K,)), (visits,))
-    yield Term(LimitPerKey(2, ()), (visits,))
-    yield Term(GroupBy((("v", V),), (("n", Aggregate("count")),)), (PersonTable("visits", 2),))
-    count = (("n", Aggregate("count")),)
-    yield Term(GroupJoin(("v",), (V,), (V,), count, ()), (people, PersonTable("visits", 1)))
 
 
 def _worst_person(flatten: Flatten) -> int:
     """Adding a person adds what the body gives for that person; nobody else is touched."""
     plan = Term(flatten, (RootTable("P"),))
     somebody = _person(RECORDS[:1], RECORDS)
+    before = compute(plan, {"P": PersonBag(VISITS, (somebody,))})
     worst = 0
-    for people in _bags(SCHEMA, 2):
-        for visits in _bags(SCHEMA, 4):
-            joined = PersonBag(VISITS, (somebody, _person(people.rows, visits.rows)))
-            before = compute(plan, {"P": PersonBag(VISITS, (somebody,))})
-            worst = max(worst, distance(before, compute(plan, {"P": joined})))
+    for people, visits in product(_bags(SCHEMA, 2), _bags(SCHEMA, 4)):
+        joined = PersonBag(VISITS, (somebody, _person(people, visits)))
+        worst = max(worst, distance(before, compute(plan, {"P": joined})))
     return worst
 
 

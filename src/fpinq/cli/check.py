@@ -112,10 +112,12 @@ def _refute(number: int) -> Any:
 
 
 def _stability() -> int:
-    from fpinq.checker.stabilities import findings, instances
+    from fpinq.checker.instances import bodies, instances
+    from fpinq.checker.stabilities import findings
 
     found = []
-    with Progress("searching", sum(len(t.stability) for t, _ in instances())) as progress:
+    pieces = sum(len(t.stability) for t, _ in instances()) + sum(1 for _ in bodies())
+    with Progress("searching", pieces) as progress:
         for finding in findings():
             found.append(finding)
             progress.advance(finding.shown)

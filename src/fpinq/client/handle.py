@@ -242,7 +242,8 @@ class Handle:
         """F(this, others…) under a fresh variable; inside each person, if that is how it is made."""
         refuse_inside_a_lambda()
         parents: tuple[Handle, ...] = (self, *others)
-        schema = apply(transformation, [parent._schema for parent in parents])
+        schemas = [parent._schema for parent in parents]
+        schema = apply(transformation, schemas)
         system = common_system(parents)
         facts: dict[str, Any] = {
             "roots": {root: name for parent in parents for root, name in parent._roots.items()},
@@ -253,7 +254,8 @@ class Handle:
             made = Made(label, parents, rows_per_unit=rows_at_most(within.body))
             assign = Assign(fresh_variable(), Flatten(within.body), (within.root,))
         else:
-            stability = bounded_stability(transformation, [bool(parent._roots) for parent in parents])
+            private = [bool(parent._roots) for parent in parents]
+            stability = bounded_stability(transformation, private, schemas)
             made = Made(label, parents, stability)
             if system is None:
                 return type(self)(schema, made, transformation=transformation, **facts)

@@ -172,10 +172,25 @@ def apply(transformation: Transformation, shapes: Sequence[Shape]) -> Schema:
     return transformation.shape(*shapes)  # type: ignore[call-arg,arg-type,unused-ignore]
 
 
-def bounded_stability(transformation: Transformation, private: Sequence[bool]) -> tuple[int, ...]:
-    """The stability as integers, ∞·0 = 0; UnboundedStability if a private argument has ∞."""
+def stability_on(transformation: Transformation, shapes: Sequence[Shape]) -> tuple[Stability, ...]:
+    """F's stability on tables of these shapes."""
+    match transformation, shapes:
+        case LimitPerKey(), (Schema() as table,):
+            return transformation.stability_on(table)
+        case _:
+            return transformation.stability
+
+
+def bounded_stability(
+    transformation: Transformation, private: Sequence[bool], shapes: Sequence[Shape] = ()
+) -> tuple[int, ...]:
+    """The stability as integers, ∞·0 = 0; UnboundedStability if a private argument has ∞.
+
+    Without shapes it is the one on tables of any shape.
+    """
     bounded: list[int] = []
-    for argument, (c, is_private) in enumerate(zip(transformation.stability, private, strict=True)):
+    stability = stability_on(transformation, shapes)
+    for argument, (c, is_private) in enumerate(zip(stability, private, strict=True)):
         if isinstance(c, Unbounded):
             if is_private:
                 raise UnboundedStability(transformation.op, argument)

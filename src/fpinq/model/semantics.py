@@ -172,9 +172,10 @@ def assign(c: Configuration, action: Assign) -> Transition:
     """
     check_target(c, action.target)
     arguments = [c.table(variable) for variable in action.arguments]
-    shape = apply(action.transformation, [table.shape for table in arguments])
+    shapes = [table.shape for table in arguments]
+    shape = apply(action.transformation, shapes)
     private = [bool(table.sensitivity) for table in arguments]
-    stability = bounded_stability(action.transformation, private)
+    stability = bounded_stability(action.transformation, private, shapes)
     sensitivity = sources.combine(stability, [table.sensitivity for table in arguments])
     plan = Term(action.transformation, tuple(table.plan for table in arguments))
     environment = {**c.environment, action.target: Table(plan, shape, sensitivity)}

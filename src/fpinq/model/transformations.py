@@ -4,6 +4,11 @@ F has stability (c₁…cₙ) if changing one record of argument i changes at mo
 records of the result, as bags under symmetric difference. Each constant here
 is tight: `fpinq check --stability` finds it again by exhaustive search.
 
+Where F keeps one record of a key and leaves another out, one record more may
+change two of the result: it pushes one out and comes in itself. Where all that
+is seen of a record is its key, it does not matter which of them stay, only how
+many, and one more changes one.
+
 The records of a literal table are in the program; everything else is made of
 its arguments, row by row or key by key.
 """
@@ -16,6 +21,7 @@ from fpinq.model.clamps import Clamp, check_clamp
 from fpinq.model.errors import BadPartition, BadTransformation
 from fpinq.model.expressions import (
     COLUMN_TYPES,
+    Apply,
     Column,
     Expression,
     Schema,
@@ -24,6 +30,7 @@ from fpinq.model.expressions import (
     canonical_float,
     checked_value,
     is_text,
+    nodes_of,
 )
 from fpinq.model.operators import type_of
 from fpinq.model.sources import UNBOUNDED, Stability, Unbounded
@@ -98,6 +105,11 @@ class Aggregate:
                 raise BadTransformation(
                     "count takes nothing, sum and average a clamp, min and max an expression"
                 )
+
+    def is_told(self, keys: Sequence[Expression]) -> bool:
+        """Whether equal keys have equal aggregates: the smallest and the largest of equal values are."""
+        value = self.value
+        return self.function in ("min", "max") and not isinstance(value, Clamp | None) and _told(value, keys)
 
 
 Aggregates = tuple[tuple[str, Aggregate], ...]
@@ -311,13 +323,20 @@ class Take(_OfOne):
 
 @dataclass(frozen=True)
 class GroupBy(_OfOne):
-    """One record per key: the key, and aggregates of the bag of its members."""
+    """One record per key: the key, and aggregates of the bag of its members.
+
+    If they tell no more than the key does, or there are none, a member more
+    adds the key's record or changes nothing.
+    """
 
     keys: Record
     aggregates: Aggregates
     op: Tag["group_by"] = field(default="group_by", repr=False)
 
-    stability = (2,)
+    @property
+    def stability(self) -> tuple[Stability, ...]:
+        keys = [value for _, value in self.keys]
+        return (1 if all(aggregate.is_told(keys) for _, aggregate in self.aggregates) else 2,)
 
     def shape(self, table: Schema) -> Schema:
         keys = _record_schema(self.keys, table, empty=True).columns
@@ -329,13 +348,21 @@ class GroupBy(_OfOne):
 
 @dataclass(frozen=True)
 class LimitPerKey(_OfOne):
-    """The first at_most records per key, in the canonical order."""
+    """The first at_most records per key, in the canonical order.
+
+    Of a key that is the whole record these are copies: PINQ's Distinct(k), of
+    stability 1. Without a key it is take.
+    """
 
     at_most: int
     keys: tuple[Expression, ...]
     op: Tag["limit_per_key"] = field(default="limit_per_key", repr=False)
 
     stability = (2,)
+
+    def stability_on(self, table: Schema) -> tuple[Stability, ...]:
+        """The stability on tables of this schema, which says what the whole record is."""
+        return (1,) if set(every_column(table)) <= set(self.keys) else self.stability
 
     def shape(self, table: Schema) -> Schema:
         check_count(self.at_most, "limit_per_key")
@@ -429,6 +456,7 @@ class GroupJoin:
     """One record per key of either side: the key, aggregates of its left and of its right members.
 
     A null key joins nothing. In the keys and aggregates each side sees its own columns.
+    A side without aggregates is looked at for its keys only.
     """
 
     names: tuple[str, ...]
@@ -438,7 +466,9 @@ class GroupJoin:
     right_aggregates: Aggregates
     op: Tag["group_join"] = field(default="group_join", repr=False)
 
-    stability = (2, 2)
+    @property
+    def stability(self) -> tuple[Stability, ...]:
+        return (2 if self.left_aggregates else 1, 2 if self.right_aggregates else 1)
 
     def shape(self, left: Schema, right: Schema) -> Schema:
         types = _matching_keys(self.left_keys, left, self.right_keys, right)
@@ -459,7 +489,9 @@ class Join:
 
     The join law: a left truncation of stability a that keeps at most L records
     per key, and a right one of b and R, give (a·R, b·L). The record sees the
-    left columns as l.name, the right ones as r.name.
+    left columns as l.name, the right ones as r.name. A side of which it sees
+    the keys only, as of a whole record that is the key, has a truncation of
+    stability 1.
     """
 
     left_keys: tuple[Expression, ...]
@@ -471,10 +503,13 @@ class Join:
 
     @property
     def stability(self) -> tuple[Stability, ...]:
-        return (
-            _times(self.left.stability, self.right.at_most),
-            _times(self.right.stability, self.left.at_most),
-        )
+        a = 1 if self._is_told("l.", self.left_keys) else self.left.stability
+        b = 1 if self._is_told("r.", self.right_keys) else self.right.stability
+        return (_times(a, self.right.at_most), _times(b, self.left.at_most))
+
+    def _is_told(self, side: str, keys: tuple[Expression, ...]) -> bool:
+        known = [_beside(side, key) for key in keys]
+        return all(_told(value, known, side) for _, value in self.record)
 
     def shape(self, left: Schema, right: Schema) -> Schema:
         for side in (self.left, self.right):
@@ -513,6 +548,26 @@ def joined_schema(left: Schema, right: Schema) -> Schema:
 def every_column(schema: Schema) -> tuple[Expression, ...]:
     """The whole record as a key."""
     return tuple(Column(name) for name in schema.names())
+
+
+def _beside(side: str, key: Expression) -> Expression:
+    """A side's key as the record of a join would write it."""
+    match key:
+        case Column(name=name):
+            return Column(side + name)
+        case Apply(operator=operator, arguments=arguments):
+            return Apply(operator, tuple(_beside(side, argument) for argument in arguments))
+        case _:
+            return key
+
+
+def _told(value: Expression, keys: Sequence[Expression], side: str = "") -> bool:
+    """Whether all that a value sees of a record, or of a join's side, are these keys of it."""
+    if any(nodes_of(key) == nodes_of(value) and key == value for key in keys):
+        return True
+    if isinstance(value, Apply):
+        return all(_told(argument, keys, side) for argument in value.arguments)
+    return not (isinstance(value, Column) and value.name.startswith(side))
 
 
 def _times(stability: int, at_most: Stability) -> Stability:
