@@ -20,6 +20,7 @@ from fpinq.ledger import Ledger, open_ledger, open_store
 from fpinq.ledger.entries import Head, Line, Recorded, Took, line
 from fpinq.ledger.programs import Budgets, opened
 from fpinq.ledger.spending import units_text
+from fpinq.ledger.totals import totals_of
 from fpinq.ledger.verify import verify
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
@@ -48,7 +49,7 @@ def program() -> Iterator[Action]:
 
 def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
     """That many entries after head."""
-    number = 0
+    number, totals = 0, totals_of(budgets.accounts())
     while True:
         name, session = f"session-{number}", opened(None)
         number += 1
@@ -58,7 +59,7 @@ def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
                 return
             action = next(actions)
             decision = budgets.decide(session, action)
-            budgets.add(None, decision.units)
+            totals.take(budgets.add(None, decision.units))
             session = decision.session
             took = Took(name, None, f"r{written}", action, decision.transition.rule, decision.charged)
             bodies: list[Took | Recorded] = [took]
@@ -67,7 +68,7 @@ def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
             for body in bodies:
                 if not count:
                     return
-                made = line(head, body, AT)
+                made = line(head, body, AT, totals.text)
                 head = Head(made.seq, made.hash)
                 written, count = written + 1, count - 1
                 yield made

@@ -1,11 +1,12 @@
 """What was charged and released, durably. Read it in this order.
 
 1. ``wire``          actions and observations as canonical JSON
-2. ``entries``       the trace, hash-chained
+2. ``entries``       the trace, hash-chained; ``totals``  what is spent, as one number in each
 3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
 4. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
 5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
-6. ``verify``        the chain recomputed, every step taken again
+6. ``opening``       what is looked at before it is used
+7. ``verify``        the chain recomputed, every step taken again
 """
 
 import os
@@ -32,7 +33,12 @@ __all__ = [
 
 def open_ledger(where: str | os.PathLike[str], *, create: bool = True) -> Ledger:
     """The ledger in a file, or in PostgreSQL if where is a postgresql:// address."""
-    return Ledger(open_store(where, create=create))
+    store = open_store(where, create=create)
+    try:
+        return Ledger(store)
+    except BaseException:
+        store.close()
+        raise
 
 
 def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:

@@ -2,7 +2,8 @@
 
 An entry is one line of canonical JSON that holds the hash of the entry before
 it; its own hash is the SHA-256 of that line. So the hash of the last entry, the
-*head*, stands for everything that was ever written.
+*head*, stands for everything that was ever written. It also holds the `totals`
+of all accounts after it: what is spent is in the chain, not only beside it.
 
     ledger    the first entry: which ledger this is
     root      a data set: name, shape, budget, content hashes, unit, caps
@@ -26,7 +27,7 @@ from fpinq.model.actions import Action
 from fpinq.model.epsilon import budget as exact_budget
 from fpinq.model.plans import Shape
 
-FORMAT = 1
+FORMAT = 2
 # What the first entry follows: nothing.
 NOTHING = "0" * 64
 
@@ -161,11 +162,15 @@ class Line(NamedTuple):
     answers: int | None = None
 
 
-def line(head: Head, body: Body, at: str) -> Line:
+# What every entry says, whatever its kind.
+EVERY = frozenset({"kind", "seq", "previous", "at", "totals"})
+
+
+def line(head: Head, body: Body, at: str, totals: str) -> Line:
     """The next entry after head. The time is for people: nothing is decided by it."""
     fields = to_json(body)
     del fields["op"]
-    fields |= {"kind": body.kind, "seq": head.seq + 1, "previous": head.hash, "at": at}
+    fields |= {"kind": body.kind, "seq": head.seq + 1, "previous": head.hash, "at": at, "totals": totals}
     text = canonical(fields)
     return Line(head.seq + 1, hash_of(text), text, *_filed(fields))
 
@@ -175,12 +180,17 @@ def hash_of(text: str) -> str:
     return sha256(text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def check_hash(stored: Line) -> None:
+    """LedgerCorrupt unless an entry's text has its hash."""
+    if hash_of(stored.text) != stored.hash:
+        raise LedgerCorrupt(stored.seq, "its text does not have its hash")
+
+
 def check_line(stored: Line, head: Head) -> dict[str, Any]:
     """The fields of an entry that follows head; LedgerCorrupt if it does not, or is not what was written."""
     if stored.seq != head.seq + 1:
         raise LedgerCorrupt(head.seq + 1, f"missing: entry {stored.seq} comes next")
-    if hash_of(stored.text) != stored.hash:
-        raise LedgerCorrupt(stored.seq, "its text does not have its hash")
+    check_hash(stored)
     fields = parsed(stored)
     if fields.get("previous") != head.hash or fields.get("seq") != stored.seq:
         raise LedgerCorrupt(stored.seq, "does not follow from the entry before")
@@ -208,13 +218,14 @@ def parsed(stored: Line) -> dict[str, Any]:
 
 
 def body_of(stored: Line) -> Body:
-    """What an entry says."""
+    """What an entry says; LedgerCorrupt if its text is not what was written."""
+    check_hash(stored)
     return body_from(stored.seq, parsed(stored))
 
 
 def body_from(seq: int, fields: Mapping[str, Any]) -> Body:
     """What an entry's fields say; LedgerCorrupt if it cannot be read."""
-    own = {name: value for name, value in fields.items() if name not in ("kind", "seq", "previous", "at")}
+    own = {name: value for name, value in fields.items() if name not in EVERY}
     try:
         body: Body = from_json(own, _KINDS[fields["kind"]])
     except (ValueError, TypeError, KeyError) as error:

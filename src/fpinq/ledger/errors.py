@@ -58,7 +58,10 @@ class LedgerCorrupt(LedgerError):
 
     def __init__(self, seq: int, what: str) -> None:
         self.seq, self.what = seq, what
-        super().__init__(f"the ledger is not what was written: entry {seq}: {what}")
+        super().__init__(
+            f"the ledger is not what was written: entry {seq}: {what}. Nothing is answered from it: "
+            "keep it as it is, see what fpinq ledger verify finds, and restore (docs/operating/ledger.md)"
+        )
 
     def __reduce__(self) -> tuple[type, tuple[int, str]]:
         return LedgerCorrupt, (self.seq, self.what)  # it comes from another process

@@ -39,9 +39,11 @@ from fpinq.ledger.entries import (
 from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RequestReused
 from fpinq.ledger.kept import Kept
 from fpinq.ledger.observations import Released
-from fpinq.ledger.programs import Budgets, Session, check_owner, followed, opened
+from fpinq.ledger.opening import look, read_accounts, take_owners
+from fpinq.ledger.programs import Budgets, Session, check_owner, followed, opened, opening
 from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import PAGE, Pages, Store
+from fpinq.ledger.totals import Account, Amounts, Totals
 from fpinq.ledger.wire import encode
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Query, Silent, TableVariable
 from fpinq.model.epsilon import epsilon as exact_epsilon
@@ -102,11 +104,10 @@ class Ledger:
         self._lock = RLock()
         self._process = os.getpid()
         self._head = self._durable = START
-        self._budgets = Budgets()
+        self._budgets, self._totals = Budgets(), Totals()
         self._sessions = Kept()
         with self._writing(durable=True, opening=True) as pages:
-            self._head = pages.head()
-            if self._head == START:
+            if pages.is_blank():
                 pages.keep_secret(secrets.token_bytes(32))
                 self._append(pages, Began(secrets.token_hex(16)))
             self._key = pages.secret()
@@ -147,12 +148,13 @@ class Ledger:
                 transition = decision.transition
                 check(transition.label)
                 took = Took(session, analyst, request_id, action, transition.rule, decision.charged)
-                head = self._append(pages, took)
-                for root, who in self._budgets.accounts_of(analyst, decision.units):
-                    self._charge(pages, root, who, decision.units[root])
+                charged = self._budgets.charged(analyst, decision.units)
+                head = self._append(pages, took, charged)
+                for account, amounts in charged.items():
+                    self._charge(pages, account, amounts)
             # Committed. If it was not, nothing here has changed, and the next one reads what is there.
             with self._advancing(head, durable=durable):
-                self._budgets.add(analyst, decision.units)
+                self._totals.take(self._budgets.add(analyst, decision.units))
                 self._sessions.keep(session, decision.session)
         return Acted(transition.label, transition.rule, decision.charged, head.seq)
 
@@ -200,10 +202,10 @@ class Ledger:
             with self._writing(durable=True) as pages:
                 if (known := self._budgets.known(root)) is not None:
                     return known
-                head = self._append(pages, root)
+                head = self._append(pages, root, opening(root))
                 pages.open_account(name, "", units(root.budget))
             with self._advancing(head, durable=True):
-                self._budgets.register(root, head.seq)
+                self._totals.take(self._budgets.register(root, head.seq))
         return root
 
     def check(self, name: str, budget: object, **facts: Any) -> None:
@@ -311,19 +313,26 @@ class Ledger:
         check(label)
         return Acted(label, took.rule, took.charged, known.seq)
 
-    def _append(self, pages: Pages, body: Body, at: str | None = None) -> Head:
-        written = line(self._head, body, at or self._clock().isoformat(timespec="milliseconds"))
+    def _append(
+        self,
+        pages: Pages,
+        body: Body,
+        changed: Mapping[Account, Amounts] | None = None,
+        at: str | None = None,
+    ) -> Head:
+        """Write the next entry; the head that it is. changed are the accounts that are others after it."""
+        now = at or self._clock().isoformat(timespec="milliseconds")
+        written = line(self._head, body, now, self._totals.after(changed or {}))
         pages.append(written, self._head)
         return Head(written.seq, written.hash)
 
-    def _charge(self, pages: Pages, root: str, who: str, taken: int) -> None:
-        before = self._budgets.spent.get((root, who))
+    def _charge(self, pages: Pages, account: Account, amounts: Amounts) -> None:
+        (root, who), (spent, total) = account, amounts
+        before = self._budgets.spent.get(account)
         if before is None:  # an analyst's first charge
-            cap = self._budgets.roots[root].cap_of(who)
-            assert cap is not None
-            pages.open_account(root, who, units(cap))
+            pages.open_account(root, who, total)
             before = 0
-        pages.charge(root, who, before, before + taken)
+        pages.charge(root, who, before, spent)
 
     def _session(self, pages: Pages, name: str, analyst: str | None, before: int | None = None) -> Session:
         """A session as it is now, or was before an entry; replayed from its entries if it is not at hand."""
@@ -396,16 +405,17 @@ class Ledger:
         if first is None or parsed(first).get("previous") != head.hash:
             return False
         with self._advancing(now, durable=False):
+            fields: Mapping[str, Any] = {}
             for stored in pages.after(head.seq):
-                check_line(stored, head)
+                fields = check_line(stored, head)
                 head = Head(stored.seq, stored.hash)
                 if stored.session == OWNER:
-                    self._take_owners(stored)
+                    take_owners(self._budgets, stored)
                 elif stored.session in self._sessions:
                     self._follow_session(stored)
             if head != now:
                 raise LedgerCorrupt(now.seq, "the head is not the last entry")
-            self._read_accounts(pages)
+            self._totals = read_accounts(pages, self._budgets, head, fields.get("totals"))
         return True
 
     def _follow_session(self, stored: Line) -> None:
@@ -420,28 +430,10 @@ class Ledger:
 
     def _load(self, pages: Pages) -> None:
         """Everything that is not a session's own, as it is now. Sessions are replayed when they act."""
-        head = pages.head()
-        last = pages.line(head.seq)
-        if last is None or last.hash != head.hash:
-            raise LedgerCorrupt(head.seq, "the head is not the last entry")
-        self._budgets = Budgets()
+        found = look(pages)
         self._sessions.clear()
-        for stored in pages.of_owner():
-            self._take_owners(stored)
-        self._read_accounts(pages)
-        self._head = self._durable = head
-
-    def _take_owners(self, stored: Line) -> None:
-        match body_of(stored):
-            case Registered() as root:
-                self._budgets.register(root, stored.seq)
-            case Froze(name=name):
-                self._budgets.frozen.add(name)
-            case Unfroze(name=name):
-                self._budgets.frozen.discard(name)
-
-    def _read_accounts(self, pages: Pages) -> None:
-        self._budgets.spent.update({key: spent for key, (spent, _) in pages.accounts().items()})
+        self._budgets, self._totals = found.budgets, found.totals
+        self._head, self._durable = found.head, found.durable
 
 
 def _exactly(action: Action) -> Action:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from fpinq.ledger.entries import Registered, Took
 from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession, RegisteredDifferently, SameData
 from fpinq.ledger.spending import less, units
+from fpinq.ledger.totals import Account, Amounts
 from fpinq.model.actions import Action, AskBudget, Query, TableVariable
 from fpinq.model.errors import DataChanged, ProgramError, UnknownTable
 from fpinq.model.plans import RootTable, roots_of
@@ -84,7 +85,7 @@ class Budgets:
 
     roots: dict[str, Registered] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)
-    spent: dict[tuple[str, str], int] = field(default_factory=dict)
+    spent: dict[Account, int] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
 
     def known(self, root: Registered, *, but_shape: bool = False) -> Registered | None:
@@ -104,11 +105,12 @@ class Budgets:
             raise UnknownTable(root.block_of, self.roots)
         return None
 
-    def register(self, root: Registered, seq: int) -> None:
-        """One more data set."""
+    def register(self, root: Registered, seq: int) -> dict[Account, Amounts]:
+        """One more data set. Its account, as it is now."""
         self.roots[root.name] = root
         self.since[root.name] = seq
         self.spent[root.name, ""] = 0
+        return opening(root)
 
     def left_to(self, session: Session) -> dict[Root, Fraction]:
         """The budgets that a session steps with: what the others leave it."""
@@ -142,26 +144,43 @@ class Budgets:
         if self.frozen and isinstance(label, Measure) and (cold := roots_of(label.plan) & self.frozen):
             raise Frozen(min(cold))
 
-    def accounts_of(self, analyst: str | None, charged: Iterable[str]) -> list[tuple[str, str]]:
+    def accounts_of(self, analyst: str | None, charged: Iterable[str]) -> list[Account]:
         """The accounts that a charge goes to: each root's, and the analyst's where there is a cap."""
         own = [(name, "") for name in charged]
         if analyst is None:
             return own
         return own + [(name, analyst) for name, _ in own if self.roots[name].cap_of(analyst) is not None]
 
-    def add(self, analyst: str | None, more: Mapping[str, int]) -> None:
-        """A charge is durable: it counts from now on."""
-        for name, who in self.accounts_of(analyst, more):
-            self.spent[name, who] = self.spent.get((name, who), 0) + more[name]
+    def charged(self, analyst: str | None, more: Mapping[str, int]) -> dict[Account, Amounts]:
+        """The accounts that a charge goes to, as they are after it."""
+        spent = self.spent
+        return {
+            (name, who): (spent.get((name, who), 0) + more[name], self.total(name, who))
+            for name, who in self.accounts_of(analyst, more)
+        }
 
-    def accounts(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """(root, analyst) ↦ what is spent and the total, in units; the root's own under ""."""
-        found = {}
-        for (name, who), spent in self.spent.items():
-            total = self.roots[name].cap_of(who) if who else self.roots[name].budget
-            assert total is not None
-            found[name, who] = (spent, units(total))
-        return found
+    def add(self, analyst: str | None, more: Mapping[str, int]) -> dict[Account, Amounts]:
+        """A charge is durable: it counts from now on. The accounts it went to, as they are now."""
+        changed = self.charged(analyst, more)
+        for account, (spent, _) in changed.items():
+            self.spent[account] = spent
+        return changed
+
+    def total(self, name: str, who: str) -> int:
+        """What was promised: a root's budget, or an analyst's cap, in units."""
+        root = self.roots[name]
+        total = root.cap_of(who) if who else root.budget
+        assert total is not None
+        return units(total)
+
+    def promised(self, name: str, who: str, total: int) -> bool:
+        """Whether this is the total of an account that there may be."""
+        promise = self.roots[name].cap_of(who) if who else self.roots[name].budget
+        return promise is not None and units(promise) == total
+
+    def accounts(self) -> dict[Account, Amounts]:
+        """What is spent of each account, and its total."""
+        return {(name, who): (spent, self.total(name, who)) for (name, who), spent in self.spent.items()}
 
     def seeing(self, session: Session, at: int | None = None) -> Session:
         """A session that sees the roots there were before an entry, or are now."""
@@ -174,6 +193,11 @@ class Budgets:
         budgets = {Root(name): self.roots[name].budget for name in seen}
         environment = {**c.environment, **tables}
         return session._replace(configuration=with_budgets(replace(c, environment=environment), budgets))
+
+
+def opening(root: Registered) -> dict[Account, Amounts]:
+    """The account that a data set begins with: its budget, of which nothing is spent."""
+    return {(root.name, ""): (0, units(root.budget))}
 
 
 def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:

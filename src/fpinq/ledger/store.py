@@ -17,9 +17,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from fpinq.ledger.entries import NOTHING, OWNER, Head, Line
+from fpinq.ledger.entries import NOTHING, OWNER, START, Head, Line
 from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.spending import WIDTH, units_text
+from fpinq.ledger.totals import Account, Amounts
 
 # {integer} is the type of a number that may pass 2³¹, {text} of a text that compares byte by byte.
 SCHEMA = (
@@ -92,6 +93,15 @@ class Pages:
             raise LedgerCorrupt(0, "there is no head")
         return Head(*found[0])
 
+    def is_blank(self) -> bool:
+        """Whether nothing was ever written; LedgerCorrupt if only the head says so."""
+        if self.head() != START:
+            return False
+        for table in ("entries", "accounts", "secret"):
+            if self._sql.rows(f"SELECT 1 FROM {table} LIMIT 1"):
+                raise LedgerCorrupt(0, "the head does not know of it, nor of what comes after")
+        return True
+
     def line(self, seq: int) -> Line | None:
         """One entry."""
         found = self._sql.rows(f"SELECT {_LINE} FROM entries WHERE seq = ?", seq)
@@ -131,10 +141,13 @@ class Pages:
         found = self._sql.rows(f"SELECT {_LINE} FROM entries WHERE answers = ?", seq)
         return Line(*found[0]) if found else None
 
-    def accounts(self) -> dict[tuple[str, str], tuple[int, int]]:
+    def accounts(self) -> dict[Account, Amounts]:
         """(root, analyst) ↦ what is spent and the total, in units; the root's own under ""."""
         rows = self._sql.rows("SELECT root, analyst, spent, total FROM accounts")
-        return {(root, analyst): (int(spent), int(total)) for root, analyst, spent, total in rows}
+        try:
+            return {(root, analyst): (int(spent), int(total)) for root, analyst, spent, total in rows}
+        except ValueError:
+            raise LedgerCorrupt(self.head().seq, "an account beside it is no number") from None
 
     def secret(self) -> bytes:
         """The key that seals contents."""

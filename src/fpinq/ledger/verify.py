@@ -2,8 +2,8 @@
 
 What it trusts is the kernel and SHA-256. The entries must follow from each
 other, every recorded rule and charge must be what `step` gives, each answer must
-answer a charged query, once; and the accounts in the database must be what the
-entries add up to. A copy from before is whole too: only a head that was written
+answer a charged query, once; and the totals in every entry and the accounts in
+the database must be what the entries add up to. A copy from before is whole too: only a head that was written
 down elsewhere tells it from the ledger.
 """
 
@@ -17,6 +17,8 @@ from typing import Any
 from zlib import crc32
 
 from fpinq.ledger.entries import (
+    EVERY,
+    FORMAT,
     OWNER,
     START,
     Began,
@@ -33,6 +35,7 @@ from fpinq.ledger.errors import BadWire, LedgerCorrupt
 from fpinq.ledger.programs import Budgets, Session, opened
 from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import Pages, Store
+from fpinq.ledger.totals import Account, Amounts, Totals
 from fpinq.ledger.wire import from_json
 from fpinq.model.actions import Action, Query
 from fpinq.model.closed import check_closed
@@ -43,9 +46,8 @@ from fpinq.model.sources import certify
 # Fewer entries are verified sooner than processes are started.
 WORTH_SHARING = 50_000
 # What entries say; the same in each of a kind.
-_ALL = frozenset({"kind", "seq", "previous", "at"})
-_ACTION = _ALL | {"session", "analyst", "request", "action", "rule", "charged"}
-_ANSWER = _ALL | {"answers", "released"}
+_ACTION = EVERY | {"session", "analyst", "request", "action", "rule", "charged"}
+_ANSWER = EVERY | {"answers", "released"}
 ZERO = Fraction(0)
 Progress = Callable[[int, int], None]
 # Programs ask the same things again: an action is decoded once.
@@ -64,6 +66,7 @@ class Replay:
     number: int = 0
     shares: int = 1
     budgets: Budgets = field(default_factory=Budgets)
+    totals: Totals = field(default_factory=Totals)
     sessions: dict[str, Session] = field(default_factory=dict)
     head: Head = START
     # Charged queries without an answer (the process died, or is at it), and how many answers each awaits.
@@ -90,6 +93,8 @@ class Replay:
                     raise LedgerCorrupt(stored.seq, "does not release what was asked for")
             else:
                 self._owner(stored.seq, fields)
+            if fields.get("totals") != self.totals.text:
+                raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
         self.head = Head(stored.seq, stored.hash)
 
     def _is_own(self, stored: Line) -> bool:
@@ -115,7 +120,7 @@ class Replay:
                 self.unanswered[stored.seq] = len(fields["action"]["queries"])
                 for root, cost in fields["charged"].items():
                     charges[root], more[root] = _added(charges.get(root, 0), cost)
-                self.budgets.add(fields["analyst"], more)
+                self.totals.take(self.budgets.add(fields["analyst"], more))
             except (KeyError, AttributeError, TypeError, BadWire) as error:
                 raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
 
@@ -140,7 +145,7 @@ class Replay:
         if {root: str(cost) for root, cost in decision.charged.items()} != charged:
             raise LedgerCorrupt(seq, "the charge is not what the kernel charges")
         if rule == "Query":
-            self.budgets.add(analyst, decision.units)
+            self.totals.take(self.budgets.add(analyst, decision.units))
             assert isinstance(action, Query)
             self.unanswered[seq] = len(action.queries)
         self.sessions[session] = decision.session
@@ -171,6 +176,8 @@ class Replay:
         body = body_from(seq, fields)
         if isinstance(body, Began) != (seq == 0):
             raise LedgerCorrupt(seq, "a ledger begins once")
+        if isinstance(body, Began) and body.format != FORMAT:
+            raise LedgerCorrupt(seq, f"is of format {body.format}: this version reads format {FORMAT}")
         match body:
             case Registered(name=name):
                 if name in self.budgets.roots:
@@ -179,7 +186,7 @@ class Replay:
                     self.budgets.known(body)
                 except ProgramError as error:
                     raise LedgerCorrupt(seq, str(error)) from None
-                self.budgets.register(body, seq)
+                self.totals.take(self.budgets.register(body, seq))
             case Froze(name=name):
                 self.budgets.frozen.add(name)
             case Unfroze(name=name):
@@ -250,7 +257,7 @@ class _Share:
     expected: bool
     sessions: int
     unanswered: int
-    accounts: dict[tuple[str, str], tuple[int, int]]
+    accounts: dict[Account, Amounts]
     budgets: dict[str, Fraction]
     spent: dict[str, Fraction]
 
@@ -361,9 +368,7 @@ def _share(
     )
 
 
-def _check_accounts(
-    owed: dict[tuple[str, str], tuple[int, int]], accounts: dict[tuple[str, str], tuple[int, int]], head: Head
-) -> None:
+def _check_accounts(owed: dict[Account, Amounts], accounts: dict[Account, Amounts], head: Head) -> None:
     """The accounts in the database are what the entries add up to."""
     if owed != accounts:
         wrong = min(key for key in owed.keys() | accounts.keys() if owed.get(key) != accounts.get(key))

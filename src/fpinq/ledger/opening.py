@@ -1,0 +1,135 @@
+"""Opening: what is looked at before a ledger is used. As much of a long one as of a short one.
+
+    the last RECENT entries    each follows from the one before, and has its hash
+    the owner's entries        each has its hash, and the next one knows it
+    the accounts               each has the total that was promised; together they
+                               are what the last entry says
+
+What is edited elsewhere is found when it is read (a session's own entries, an
+answer), and by `verify`, which reads everything and takes every step again.
+"""
+
+from itertools import islice
+from typing import Any, NamedTuple
+
+from fpinq.ledger.entries import (
+    FORMAT,
+    START,
+    Began,
+    Froze,
+    Head,
+    Line,
+    Registered,
+    Took,
+    Unfroze,
+    body_of,
+    check_hash,
+    check_line,
+    parsed,
+)
+from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.ledger.programs import Budgets
+from fpinq.ledger.store import Pages
+from fpinq.ledger.totals import Totals, totals_of
+from fpinq.model.errors import LedgerError
+
+RECENT = 1000
+
+
+class Opened(NamedTuple):
+    """A ledger as it is now, but for its sessions: they are replayed when they act."""
+
+    id: str
+    head: Head
+    # The last entry that is surely on disk: what is only noted may be lost with the power.
+    durable: Head
+    budgets: Budgets
+    totals: Totals
+
+
+def look(pages: Pages) -> Opened:
+    """A ledger that has begun; LedgerCorrupt if it is not what was written, as far as this looks."""
+    head = pages.head()
+    last, synced = _recent(pages, head)
+    began, budgets, owners = _owners(pages, head)
+    totals = read_accounts(pages, budgets, head, last.get("totals"))
+    return Opened(began.id, head, max(synced, owners), budgets, totals)
+
+
+def take_owners(budgets: Budgets, stored: Line) -> None:
+    """One more of the owner's entries."""
+    match body_of(stored):
+        case Registered() as root:
+            budgets.register(root, stored.seq)
+        case Froze(name=name):
+            budgets.frozen.add(name)
+        case Unfroze(name=name):
+            budgets.frozen.discard(name)
+
+
+def read_accounts(pages: Pages, budgets: Budgets, head: Head, written: object) -> Totals:
+    """What is spent, into the budgets; LedgerCorrupt unless it is what the last entry says."""
+    accounts = pages.accounts()
+    totals = totals_of(accounts)
+    if totals.text != written:
+        raise LedgerCorrupt(head.seq, "what is spent (the accounts) is not what this entry says")
+    for (name, who), (_, total) in accounts.items():
+        if name not in budgets.roots or not budgets.promised(name, who, total):
+            raise LedgerCorrupt(head.seq, f"the account of {name!r} is not what was promised")
+    if missing := [name for name in budgets.roots if (name, "") not in accounts]:
+        raise LedgerCorrupt(head.seq, f"{missing[0]!r} has no account")
+    budgets.spent.update({account: spent for account, (spent, _) in accounts.items()})
+    return totals
+
+
+def _recent(pages: Pages, head: Head) -> tuple[dict[str, Any], Head]:
+    """The fields of the last entry, with the links to it checked; and the last one that was synced."""
+    first = max(head.seq - RECENT, 0)
+    lines = list(islice(pages.after(first - 1), head.seq - first + 2))
+    if not lines or lines[-1].seq != head.seq or lines[-1].hash != head.hash:
+        raise LedgerCorrupt(head.seq, "the head is not the last entry")
+    before, fields, synced = START, {"totals": Totals().text}, START
+    if first:  # what it follows is not looked at
+        before, fields = Head(first - 1, str(parsed(lines[0]).get("previous"))), parsed(lines[0])
+    for stored in lines:
+        totals, fields = fields.get("totals"), check_line(stored, before)
+        if fields.get("totals") != totals and not _moves_totals(fields):
+            raise LedgerCorrupt(stored.seq, "it charges nothing, but its totals are others")
+        before = Head(stored.seq, stored.hash)
+        synced = before if _is_synced(fields) else synced
+    return fields, synced
+
+
+def _moves_totals(fields: dict[str, Any]) -> bool:
+    return bool(fields.get("charged")) or fields["kind"] == Registered.kind
+
+
+def _is_synced(fields: dict[str, Any]) -> bool:
+    return fields["kind"] != Took.kind or str(fields.get("rule")).startswith("Query")
+
+
+def _owners(pages: Pages, head: Head) -> tuple[Began, Budgets, Head]:
+    """The first entry, what was promised since, and the last of these entries."""
+    budgets = Budgets()
+    owners = list(pages.of_owner())
+    began = body_of(owners[0]) if owners else None
+    if not isinstance(began, Began) or owners[0].seq != 0:
+        raise LedgerCorrupt(0, "is not there, or does not say which ledger this is")
+    if began.format != FORMAT:
+        raise LedgerError(
+            f"this ledger is of format {began.format}, and this version of fpinq reads format {FORMAT}: "
+            "go on with the version that wrote it"
+        )
+    for stored in owners:
+        _check_known(pages, stored, head)
+        take_owners(budgets, stored)
+    return began, budgets, Head(owners[-1].seq, owners[-1].hash)
+
+
+def _check_known(pages: Pages, stored: Line, head: Head) -> None:
+    """LedgerCorrupt unless an entry has its hash, and the next one knows it."""
+    check_hash(stored)
+    if stored.seq < head.seq:
+        after = pages.line(stored.seq + 1)
+        if after is None or parsed(after).get("previous") != stored.hash:
+            raise LedgerCorrupt(stored.seq, "the entry after it does not follow from it")
