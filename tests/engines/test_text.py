@@ -80,13 +80,24 @@ def test_a_line_has_fields_if_its_quotes_are_in_place(line: str, dialect: Dialec
 @given(tables(), odd_lines, st.data())
 def test_a_line_more_leaves_all_other_records_as_they_were(table: Any, line: bytes, data: Any) -> None:
     schema, dialect, files = table
-    before = read({f"{i}.csv": as_file(*f, dialect) for i, f in enumerate(files)}, schema, dialect)[1]
+    before = _records(schema, dialect, files)
     which = data.draw(st.integers(0, len(files) - 1))
     lines = files[which][1]
     lines.insert(data.draw(st.integers(0, len(lines))), line)
-    after = read({f"{i}.csv": as_file(*f, dialect) for i, f in enumerate(files)}, schema, dialect)[1]
-    assert len(after) - len(before) in (0, 1)
-    assert _without(after, before) is not None
+    after = _records(schema, dialect, files)
+    if before is not None and after is not None:
+        assert len(after) - len(before) in (0, 1)
+        assert _without(after, before) is not None
+
+
+def _records(schema: Any, dialect: Dialect, files: Any) -> list[Any] | None:
+    """The records; None where the owner is told that a whole column is not of its type."""
+    try:
+        return read({f"{i}.csv": as_file(*f, dialect) for i, f in enumerate(files)}, schema, dialect)[1]
+    except BadData as error:
+        if "none of its values is" not in str(error):
+            raise
+        return None
 
 
 def _without(after: list[Any], before: list[Any]) -> list[Any] | None:
@@ -153,6 +164,9 @@ def test_a_day_is_read_in_the_format_that_was_stated_and_no_other(dates: str) ->
         (["1", "0"], Type.INT64),
         (["1", "0.5"], Type.FLOAT64),
         (["1", "9223372036854775808"], Type.FLOAT64),
+        (["1", "nan", "-inf"], Type.FLOAT64),
+        (["nan", "NaN"], Type.FLOAT64),
+        (["1", "NAN"], Type.STRING),
         (["2020-12-25", ""], Type.DATE),
         (["2020-12-25", "2020-12-25 10:30"], Type.TIMESTAMP),
         (["2020-12-25", "12/25/2020"], Type.STRING),

@@ -13,7 +13,8 @@ DATES = ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d"]
 # Cells as files have them: of every type, nearly of it, and of none.
 CELLS = [
     "", "0", "1", "-7", "+7", "007", "9223372036854775807", "9223372036854775808", "1.5", "-.5", "1e400",
-    "nan", "NaN", "inf", "true", "True", "FALSE", "tRUE", "x", "é", "🤦🏼‍♂️", " ", " 1", "1 ", "a,b", "a;b",
+    "nan", "NaN", "NAN", "inf", "-inf", "Infinity", "-Inf",
+    "true", "True", "FALSE", "tRUE", "x", "é", "🤦🏼‍♂️", " ", " 1", "1 ", "a,b", "a;b",
     "a\tb",
     'say "hi"', '"', '""', "'", "it's", "\\", "\\N", "NULL", "null", "None", "2020-12-25",
     "2021-02-29", "12/25/2020", "25/12/2020", "25.12.2020", "2020/12/25", "2020-12-25 10:30",
@@ -92,6 +93,6 @@ def tables(draw: st.DrawFn) -> tuple[dict[str, Type], Dialect, list[tuple[list[s
 
 
 def as_file(names: Sequence[str], lines: Sequence[bytes], dialect: Dialect, end: bytes = b"\n") -> bytes:
-    """A file: its header, if it has one, and its lines."""
+    """A file: its header, if it has one, and its lines. One without a byte is no file: a blank line."""
     head = [written(names, dialect, [False] * len(names))] if dialect.header else []
-    return b"".join(line + end for line in (*head, *lines))
+    return b"".join(line + end for line in (*head, *lines)) or end

@@ -16,12 +16,14 @@ Columns are found by their names, in every file, not by their places.
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
+from math import inf
 from typing import BinaryIO
 
+from fpinq.engines.rows import check_some_fit
 from fpinq.model.errors import BadData, ProgramError, suggest
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Type, Value
 from fpinq.model.operators import MAX_STRING, evaluate
@@ -31,6 +33,11 @@ MAX_LINE = 2**20
 
 # The types that can be read off text, the narrowest first.
 TYPES = (Type.BOOL, Type.INT64, Type.FLOAT64, Type.DATE, Type.TIMESTAMP, Type.STRING)
+
+# Floats that are no numbers, as programs write them.
+NAN = ("nan", "NaN")
+BEYOND = ("inf", "Inf", "Infinity")
+BELOW = tuple(f"-{word}" for word in BEYOND)
 
 ISO = "%Y-%m-%d"
 _DATES = tuple(f"%{a}{sep}%{b}{sep}%{c}" for a, b, c in ("Ymd", "dmY", "mdY") for sep in "-/.")
@@ -180,10 +187,29 @@ def places(names: Sequence[str], wanted: Iterable[str], path: str = "the file") 
 
 def cell(text: Expression, type_: Type, dates: str = ISO) -> Expression:
     """A field as a value of a type, in the row language: every engine has it already."""
-    if type_ is Type.STRING:
-        return text
-    day = type_ in (Type.DATE, Type.TIMESTAMP)
-    return Apply(f"to_{type_.value}", (_iso(text, dates) if day else text,))
+    match type_:
+        case Type.STRING:
+            return text
+        case Type.FLOAT64:
+            return Apply("fill_null", (Apply("to_float64", (text,)), _infinity(text)))
+        case Type.DATE | Type.TIMESTAMP:
+            return Apply(f"to_{type_.value}", (_iso(text, dates),))
+    return Apply(f"to_{type_.value}", (text,))
+
+
+def fits(text: Expression, type_: Type, dates: str = ISO) -> Expression:
+    """Whether a field that is not empty is of a type. NaN is a float, though its value is null."""
+    there = Apply("not", (Apply("is_null", (cell(text, type_, dates),)),))
+    return Apply("or", (there, _is_one_of(text, NAN))) if type_ is Type.FLOAT64 else there
+
+
+def _infinity(text: Expression) -> Expression:
+    below = Apply("if_else", (_is_one_of(text, BELOW), Literal.of(-inf), Literal(None, Type.FLOAT64)))
+    return Apply("if_else", (_is_one_of(text, BEYOND), Literal.of(inf), below))
+
+
+def _is_one_of(text: Expression, words: Sequence[str]) -> Expression:
+    return Apply("is_in", (text, *map(Literal.of, words)))
 
 
 def _iso(text: Expression, dates: str) -> Expression:
@@ -207,20 +233,24 @@ def _part(text: Expression, start: int, length: int) -> Expression:
 
 def value(field: str | None, type_: Type, dates: str = ISO) -> Value:
     """The value of a field."""
-    found: Value = evaluate(_conversion(type_, dates), {"text": field})
+    found: Value = evaluate(_expression(cell, type_, dates), {"text": field})
     return found
 
 
-@lru_cache(maxsize=64)
-def _conversion(type_: Type, dates: str) -> Expression:
-    return cell(Column("text"), type_, dates)
-
-
 def narrowest(column: Iterable[str | None], dates: str = ISO) -> Type:
-    """The narrowest type that all fields of a column have a value of; empty ones say nothing."""
+    """The narrowest type that all fields of a column are of; empty ones say nothing."""
     present = [field for field in column if field]
-    fitting = (t for t in TYPES if present and all(value(f, t, dates) is not None for f in present))
-    return next(fitting, Type.STRING)
+    return next((t for t in TYPES if present and all(is_of(f, t, dates) for f in present)), Type.STRING)
+
+
+def is_of(field: str | None, type_: Type, dates: str = ISO) -> bool:
+    """Whether a field that is not empty is of a type."""
+    return evaluate(_expression(fits, type_, dates), {"text": field}) is True
+
+
+@lru_cache(maxsize=128)
+def _expression(make: Callable[[Expression, Type, str], Expression], type_: Type, dates: str) -> Expression:
+    return make(Column("text"), type_, dates)
 
 
 # ── all of it ────────────────────────────────────────────────────────────────────────
@@ -232,7 +262,7 @@ def read(
     """The columns of files and their records: what reading them means."""
     stated = dialect or Dialect()
     names = columns_of({path: lines(data)[:1] for path, data in files.items()}, schema, stated)
-    wanted = list(schema) if schema is not None else [name for name in next(iter(names.values())) if name]
+    wanted = list(schema) if schema is not None else named(names)
     table: list[list[str | None]] = []
     for path, data in files.items():
         at = places(names[path], wanted, path)
@@ -244,15 +274,31 @@ def read(
         columns = zip(*table, strict=True) if table else [()] * len(wanted)
         schema = {name: narrowest(column, stated.dates) for name, column in zip(wanted, columns, strict=True)}
     types = list(schema.values())
-    return dict(schema), [
+    records = [
         tuple(value(field, t, stated.dates) for field, t in zip(row, types, strict=True)) for row in table
     ]
+    for i, (name, type_) in enumerate(schema.items()):
+        present = [row[i] for row in table if row[i]]
+        check_some_fit(
+            name, type_, bool(present), any(is_of(field, type_, stated.dates) for field in present)
+        )
+    return dict(schema), records
+
+
+def named(names: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns that have names."""
+    found = [name for name in next(iter(names.values())) if name]
+    if not found:
+        raise BadData("the data has no columns")
+    return found
 
 
 def columns_of(
     first: Mapping[str, Sequence[str]], schema: Mapping[str, Type] | None, dialect: Dialect
 ) -> dict[str, tuple[str, ...]]:
     """The names of each file's columns, in its own order; BadData if they are not the same ones."""
+    if schema is not None and (not schema or not set(schema.values()) <= set(TYPES)):
+        raise BadData("a schema needs one or more columns, each of a type that columns have")
     if not dialect.header:
         if schema is None:
             raise BadData("without a header nothing names the columns: say schema={…}, in their order")

@@ -1,24 +1,29 @@
 """The reference engine behind the engines' interface: for documentation, tests and small tables."""
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fpinq.engines import reference
+from fpinq.engines import reference, text
+from fpinq.engines.files import Files, is_files, resolve
+from fpinq.engines.owner import noted
 from fpinq.engines.reference import PersonBag, Relation
 from fpinq.engines.rows import check_present
-from fpinq.model.errors import BadData, BadExpression
+from fpinq.engines.text import Dialect
+from fpinq.model.errors import BadData, BadExpression, DataChanged
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 from fpinq.model.operators import MAX_STRING
-from fpinq.model.plans import Persons, Plan
+from fpinq.model.plans import Persons, Plan, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 
 
 class ReferenceEngine:
-    """Plain Python bags. Reads rows that are in memory already."""
+    """Plain Python bags. Reads rows that are in memory, and text as it is defined."""
 
     def __init__(self) -> None:
         self._database: dict[str, Relation | PersonBag] = {}
+        self._files: dict[str, list[Files]] = {}
 
     def add_root(
         self,
@@ -26,12 +31,26 @@ class ReferenceEngine:
         source: object,
         schema: Mapping[str, Type] | None = None,
         *,
+        dialect: Dialect | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> Schema:
         """Take a copy of the rows as a root's table."""
-        table = within_lengths(relation(source, schema), lengths or {})
+        table = self._read(name, source, schema, dialect, lengths)
         self._database[name] = table
         return table.schema
+
+    def _read(
+        self,
+        name: str,
+        source: object,
+        schema: Mapping[str, Type] | None,
+        dialect: Dialect | None,
+        lengths: Mapping[str, int] | None,
+    ) -> Relation:
+        files = resolve(source) if is_files(source) else None
+        found = relation(source, schema) if files is None else of_text(files, schema, dialect)
+        self._files.setdefault(name, []).extend([] if files is None else [files])
+        return within_lengths(found, lengths or {})
 
     def add_persons(
         self,
@@ -40,11 +59,14 @@ class ReferenceEngine:
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
         *,
+        dialects: Mapping[str, Dialect] | None = None,
         lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Take a copy of several tables as a root of persons. Rows whose unit is null belong to nobody."""
         relations = {
-            t: within_lengths(relation(source, (schemas or {}).get(t)), (lengths or {}).get(t, {}))
+            t: self._read(
+                name, source, (schemas or {}).get(t), (dialects or {}).get(t), (lengths or {}).get(t)
+            )
             for t, source in tables.items()
         }
         shape = Persons(unit, tuple((t, table.schema) for t, table in relations.items()))
@@ -70,6 +92,16 @@ class ReferenceEngine:
         """The exact statistic of each query: of the table, or of the part with the same number."""
         return reference.measure(reference.compute(plan, self._database), by, queries)
 
+    def rows(self, plan: Plan) -> Relation:
+        """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
+        return reference.compute(plan, self._database)
+
+    def check_unchanged(self, plan: Plan) -> None:
+        """DataChanged if a file that the plan is about is not the one that was protected."""
+        for root in roots_of(plan):
+            if not all(files.hold() for files in self._files.get(root, ())):
+                raise DataChanged(root)
+
     def close(self) -> None:
         """Forget the data."""
         self._database.clear()
@@ -81,6 +113,27 @@ def relation(source: object, types: Mapping[str, Type] | None = None) -> Relatio
     schema = Schema.of(types) if types else _inferred(rows)
     check_present(rows, schema.names())
     return Relation(schema, tuple(_record(row, schema) for row in rows))
+
+
+def of_text(files: Files, types: Mapping[str, Type] | None, dialect: Dialect | None) -> Relation:
+    """Files of text as a relation."""
+    if files.format == "parquet":
+        raise BadData("the reference engine reads no parquet: use engine='duckdb'")
+    try:
+        found, rows = text.read({path: _bytes(path) for path in files.paths}, types, dialect)
+    except (OSError, EOFError, zlib.error) as error:
+        reference_number = noted(error)
+        raise BadData(
+            f"the data cannot be read; the reason is in the owner's log under {reference_number}"
+        ) from None
+    if not files.hold():
+        raise BadData("a file was changed while it was read: protect it again")
+    return Relation(Schema.of(found), tuple(rows))
+
+
+def _bytes(path: str) -> bytes:
+    with text.opened(path) as file:
+        return file.read()
 
 
 def within_lengths(table: Relation, lengths: Mapping[str, int]) -> Relation:
@@ -107,7 +160,7 @@ def _rows(source: object) -> list[Mapping[str, Any]]:
         rows = source
     else:
         raise BadData(
-            "the reference engine takes a list of dicts or a data frame; for files use engine='duckdb'"
+            "the reference engine takes a list of dicts, a data frame or csv files; else use engine='duckdb'"
         )
     rows = list(rows)
     if not all(isinstance(row, Mapping) for row in rows):

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import threading
 import weakref
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +18,14 @@ from typing import Any
 import duckdb
 
 from fpinq.engines import reference
-from fpinq.engines.duckdb import sources, statistics
+from fpinq.engines.duckdb import lines, sources, statistics
 from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
 from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import noted
+from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, roots_of
@@ -61,19 +63,21 @@ class DuckDB:
         source: object,
         schema: Mapping[str, Type] | None = None,
         *,
+        dialect: Dialect | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> Schema:
         """Protect a table of rows under a name; its public schema.
 
         source: a path or glob of parquet or csv (or a list of them), a pandas
-        or polars DataFrame, a pyarrow Table, a list of dicts. Files are read
-        where they are at each measurement, everything else is copied now. A
+        or polars DataFrame, a pyarrow Table, a list of dicts. Parquet is read
+        where it is at each measurement, everything else is copied now. A
         schema says which columns there are and of which types; it is needed if
-        the data does not tell. BadData if the data is not as it says.
+        the data does not tell. The dialect says how text is written. BadData if
+        the data is not as it says.
         """
         with self._lock:
             self._check_new(name)
-            stored, relation = self._add(source, schema)
+            stored, relation = self._add(source, schema, dialect, lengths)
             self._roots[name] = relation
             self._pins[name] = stored.pins
             return relation.schema
@@ -85,6 +89,7 @@ class DuckDB:
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
         *,
+        dialects: Mapping[str, Dialect] | None = None,
         lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Protect several tables about the same persons; the shape of the root.
@@ -97,10 +102,14 @@ class DuckDB:
             if not tables:
                 raise BadData("persons need one or more tables")
             files = [resolve(data) for data in tables.values() if is_files(data)]
-            self._allow([pin for found in files for pin in found.pins])
-            # Rows need numbers here, and lines of a csv have none: those are copied.
+            self._allow([pin for found in files if found.format == "parquet" for pin in found.pins])
             added = {
-                table: self._add(data, (schemas or {}).get(table), numbered=True)
+                table: self._add(
+                    data,
+                    (schemas or {}).get(table),
+                    (dialects or {}).get(table),
+                    (lengths or {}).get(table),
+                )
                 for table, data in tables.items()
             }
             types = set()
@@ -122,55 +131,56 @@ class DuckDB:
             raise BadData(f"there is a root {name!r} already")
 
     def _add(
-        self, source: object, schema: Mapping[str, Type] | None, *, numbered: bool = False
+        self,
+        source: object,
+        schema: Mapping[str, Type] | None,
+        dialect: Dialect | None,
+        lengths: Mapping[str, int] | None,
     ) -> tuple[_Stored, Source]:
         relation = f"r{len(self._stored)}"
         try:
-            if is_files(source):
-                return self._add_files(relation, source, schema, numbered)
-            return self._add_frame(relation, source, schema)
-        except duckdb.Error as error:
+            if not is_files(source):
+                return self._add_frame(relation, source, schema)
+            files = resolve(source)
+            if files.format == "parquet":
+                return self._add_files(relation, files, schema)
+            return self._add_text(relation, files, schema, dialect, lengths)
+        except (duckdb.Error, OSError, EOFError, zlib.error) as error:
             reference_number = noted(error)
             raise BadData(
                 f"the data cannot be read; the reason is in the owner's log under {reference_number}"
             ) from None
 
-    def _add_files(
-        self, relation: str, source: Any, schema: Mapping[str, Type] | None, numbered: bool
+    def _add_text(
+        self,
+        relation: str,
+        files: Files,
+        schema: Mapping[str, Type] | None,
+        dialect: Dialect | None,
+        lengths: Mapping[str, int] | None,
     ) -> tuple[_Stored, Source]:
-        files = resolve(source)
+        shape = lines.store(self._database, relation, files, schema, dialect, lengths)
+        stored = _Stored(relation, None, files.pins)
+        self._stored.append(stored)
+        return stored, Source(relation, shape, row="rowid")
+
+    def _add_files(
+        self, relation: str, files: Files, schema: Mapping[str, Type] | None
+    ) -> tuple[_Stored, Source]:
         self._allow(files.pins)
         scan = sources.scan(files)
         found = self._database.describe(scan)
-        if files.format == "csv":
-            if schema is not None:
-                stated = {
-                    column: SQL_TYPES[type_] for column, type_ in schema.items() if column in dict(found)
-                }
-                scan = sources.scan(files, stated)
-                found = self._database.describe(scan)
-            else:
-                scan = sources.scan(files, dict(found))
-            # Read it to the end once, so that no measurement stumbles over a line.
-            self._database.connection.execute(f"SELECT count(COLUMNS(*)) FROM {scan}").fetchall()
-        elif any(
+        if any(
             self._database.describe(sources.scan(Files((pin,), files.format))) != found
             for pin in files.pins[1:]
         ):
             raise BadData("the files of one table must have the same columns and types")
         columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
-        number = sources.row_of(files)
-        if number is None and numbered:
-            select, shape, _ = sources.as_relation(columns, scan, lazy=False)
-            self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
-            stored, source_of = _Stored(relation, None, files.pins), Source(relation, shape, row="rowid")
-        else:
-            select, shape, raw = sources.as_relation(columns, scan, lazy=True, row=number)
-            self._database.connection.execute(f"CREATE VIEW {relation} AS {select}")
-            row = "i" if number is not None else None
-            stored, source_of = _Stored(relation, select, files.pins), Source(relation, shape, raw, row)
+        select, shape, raw = sources.as_relation(columns, scan, lazy=True, row=sources.row_of(files))
+        self._database.connection.execute(f"CREATE VIEW {relation} AS {select}")
+        stored = _Stored(relation, select, files.pins)
         self._stored.append(stored)
-        return stored, source_of
+        return stored, Source(relation, shape, raw, "i")
 
     def _add_frame(
         self, relation: str, source: Any, schema: Mapping[str, Type] | None

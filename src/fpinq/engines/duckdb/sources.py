@@ -1,6 +1,6 @@
 """Data of all kinds to relations with our six types.
 
-Files are read where they are, each time; everything else is copied, so that
+Parquet is read where it is, each time; everything else is copied, so that
 what was protected cannot change underneath. Conversions are those that lose
 nothing; what has no value in our types becomes null (NaN, an unsigned integer
 above 2⁶³ − 1, a date outside the years 1 to 9999).
@@ -43,20 +43,13 @@ _WIDE_INTEGERS = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
 
 
-def scan(files: Files, types: Mapping[str, str] | None = None) -> str:
-    """The table function that reads files."""
-    listed = "[" + ", ".join(quote(path) for path in files.paths) + "]"
-    if files.format == "parquet":
-        return f"read_parquet({listed}, hive_partitioning = false)"
-    stated = ", ".join(f"{quote(name)}: {quote(type_)}" for name, type_ in (types or {}).items())
-    options = "header = true, hive_partitioning = false, sample_size = -1"
-    return f"read_csv({listed}, {options}{f', types = {{{stated}}}' if stated else ''})"
+def scan(files: Files) -> str:
+    """The table function that reads files of parquet."""
+    return f"read_parquet([{', '.join(quote(path) for path in files.paths)}], hive_partitioning = false)"
 
 
-def row_of(files: Files) -> str | None:
-    """The SQL of a row's number; lines of a csv have none."""
-    if files.format != "parquet":
-        return None
+def row_of(files: Files) -> str:
+    """The SQL of a row's number."""
     several = f"CAST(file_index AS BIGINT) * {2**40} + " if len(files.pins) > 1 else ""
     return f"{several}CAST(file_row_number AS BIGINT)"
 
