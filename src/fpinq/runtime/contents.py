@@ -20,7 +20,7 @@ from typing import Any
 from fpinq.engines.files import Pin, is_files, resolve
 from fpinq.engines.spark.sources import is_elsewhere
 from fpinq.ledger.wire import encode
-from fpinq.model.errors import BadData, DataChanged
+from fpinq.model.errors import DataChanged
 from fpinq.model.expressions import Type
 
 # A block of a large file, and how much of it is read at a time.
@@ -90,20 +90,13 @@ def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> st
     import duckdb
 
     from fpinq.engines.duckdb import sources
-    from fpinq.engines.duckdb.expressions import SQL_TYPES
 
     columns: Sequence[sources.Converted]
     with duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as connection:
         if sources.is_rows(source):
             sources.check_text(source)
-            frame, types = sources.columns_of_rows(source, schema)
-            if not frame:
-                raise BadData("the data has no rows and no schema: state it, schema={…}")
+            frame, columns = sources.rows_of(source, schema)
             connection.register("incoming", frame)
-            columns = [
-                sources.Converted(name, type_, f"CAST(x{i} AS {SQL_TYPES[type_]})", type_ is Type.FLOAT64)
-                for i, (name, type_) in enumerate(types.items())
-            ]
             relation = "incoming"
         else:
             given, names = sources.frame_of(source)

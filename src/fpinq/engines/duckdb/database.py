@@ -17,6 +17,18 @@ from fpinq.engines.duckdb import truncation
 from fpinq.engines.duckdb.relations import Source
 from fpinq.engines.duckdb.sources import quote
 
+# What moves work into the reading of a file, or believes its footer's statistics (docs/decisions/0060).
+# Without these a file is asked for columns and nothing else, however they are encoded.
+INTO_READING = (
+    "filter_pushdown",
+    "join_filter_pushdown",
+    "late_materialization",
+    "partial_aggregate_pushdown",
+    "row_group_pruner",
+    "scalar_fn_pushdown",
+    "statistics_propagation",
+    "type_pushdown",
+)
 # How many bounds per table are kept ready: each takes eight bytes per row at the most.
 _MAX_CUTS = 8
 # How many samples are remembered.
@@ -34,6 +46,8 @@ class Database:
                 "allow_community_extensions": "false",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
+                # A file is read, never remembered: some versions tell a new one by its second and its size.
+                "enable_external_file_cache": "false",
                 # A plan of 250 joins, the deepest there is, nests 2,250 times.
                 "max_expression_depth": "4000",
                 "pandas_analyze_sample": "100000",
@@ -41,6 +55,11 @@ class Database:
                 "temp_directory": spill,
             },
         )
+        known = {
+            name for (name,) in self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+        }
+        disabled = ",".join(name for name in INTO_READING if name in known)
+        self.connection.execute(f"SET disabled_optimizers = '{disabled}'")
         allowed = ", ".join(quote(path) for path in sorted(self.files))
         self.connection.execute(f"SET allowed_paths = [{allowed}]")
         self.connection.execute("SET enable_external_access = false")
@@ -63,11 +82,6 @@ class Database:
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         return [(name, type_) for name, type_, *_ in rows]
 
-    def store(self, relation: str, frame: object, select: str) -> None:
-        """A table made of a Python object, which select sees as `incoming`."""
-        with self.incoming(frame):
-            self.connection.execute(f"CREATE TABLE {relation} AS {select}")
-
     @contextlib.contextmanager
     def incoming(self, frame: object) -> Iterator[None]:
         """A Python object as the relation `incoming`, for a moment."""
@@ -79,8 +93,8 @@ class Database:
 
     def take_over(self, other: "Database", relation: str) -> None:
         """A copy of another DuckDB's table."""
-        with other.cursor() as cursor:
-            self.store(relation, _Stream(cursor.sql(f"SELECT * FROM {relation}")), "SELECT * FROM incoming")
+        with other.cursor() as cursor, self.incoming(_Stream(cursor.sql(f"SELECT * FROM {relation}"))):
+            self.connection.execute(f"CREATE TABLE {relation} AS SELECT * FROM incoming")
 
     def cut(self, cursor: duckdb.DuckDBPyConnection, source: Source, unit: int, at_most: int) -> str | None:
         """The relation of the rows that are not among a person's first at_most, computed once.

@@ -12,15 +12,13 @@ import threading
 import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from fpinq.engines import reference
-from fpinq.engines.duckdb import lines, sources, statistics
+from fpinq.engines.duckdb import lines, parquet, sources, statistics
 from fpinq.engines.duckdb.database import Database, Looking
-from fpinq.engines.duckdb.expressions import SQL_TYPES
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
 from fpinq.engines.files import Files, Pin, is_files, resolve
@@ -33,15 +31,6 @@ from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A relation of ours: a view of files, or a table (then the view's SQL is None)."""
-
-    relation: str
-    view: str | None
-    pins: tuple[Pin, ...]
-
-
 class DuckDB:
     """Turns plans into exact integers with DuckDB. Safe to use from several threads."""
 
@@ -50,7 +39,8 @@ class DuckDB:
         self._folder = tempfile.mkdtemp(prefix="fpinq-")
         self._clean_up = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._spill = os.path.join(self._folder, "spill")
-        self._stored: list[_Stored] = []
+        self._links = parquet.Links(os.path.join(self._folder, "files"))
+        self._tables: list[str] = []
         self._roots: dict[str, Source | PersonSource] = {}
         self._pins: dict[str, tuple[Pin, ...]] = {}
         self._opened: Database | None = None
@@ -77,9 +67,9 @@ class DuckDB:
         """
         with self._lock:
             self._check_new(name)
-            stored, relation = self._add(source, schema, dialect, lengths)
+            pins, relation = self._add(source, schema, dialect, lengths or {})
             self._roots[name] = relation
-            self._pins[name] = stored.pins
+            self._pins[name] = pins
             return relation.schema
 
     def add_persons(
@@ -108,7 +98,7 @@ class DuckDB:
                     data,
                     (schemas or {}).get(table),
                     (dialects or {}).get(table),
-                    (lengths or {}).get(table),
+                    (lengths or {}).get(table, {}),
                 )
                 for table, data in tables.items()
             }
@@ -123,7 +113,7 @@ class DuckDB:
             self._roots[name] = PersonSource(
                 shape, {table: relation for table, (_, relation) in added.items()}
             )
-            self._pins[name] = tuple(pin for stored, _ in added.values() for pin in stored.pins)
+            self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape
 
     def _check_new(self, name: str) -> None:
@@ -135,16 +125,15 @@ class DuckDB:
         source: object,
         schema: Mapping[str, Type] | None,
         dialect: Dialect | None,
-        lengths: Mapping[str, int] | None,
-    ) -> tuple[_Stored, Source]:
-        relation = f"r{len(self._stored)}"
+        lengths: Mapping[str, int],
+    ) -> tuple[tuple[Pin, ...], Source]:
         try:
             if not is_files(source):
-                return self._add_frame(relation, source, schema)
+                return (), self._add_frame(source, schema, lengths)
             files = resolve(source)
             if files.format == "parquet":
-                return self._add_files(relation, files, schema)
-            return self._add_text(relation, files, schema, dialect, lengths)
+                return files.pins, self._add_parquet(files, schema, lengths)
+            return files.pins, self._add_text(files, schema, dialect, lengths)
         except (duckdb.Error, OSError, EOFError, zlib.error) as error:
             reference_number = noted(error)
             raise BadData(
@@ -153,63 +142,60 @@ class DuckDB:
 
     def _add_text(
         self,
-        relation: str,
         files: Files,
         schema: Mapping[str, Type] | None,
         dialect: Dialect | None,
-        lengths: Mapping[str, int] | None,
-    ) -> tuple[_Stored, Source]:
+        lengths: Mapping[str, int],
+    ) -> Source:
+        relation = f"r{len(self._tables)}"
         shape = lines.store(self._database, relation, files, schema, dialect, lengths)
-        stored = _Stored(relation, None, files.pins)
-        self._stored.append(stored)
-        return stored, Source(relation, shape, row="rowid")
+        self._tables.append(relation)
+        return Source(relation, shape, row="rowid")
 
-    def _add_files(
-        self, relation: str, files: Files, schema: Mapping[str, Type] | None
-    ) -> tuple[_Stored, Source]:
+    def _add_parquet(
+        self, files: Files, schema: Mapping[str, Type] | None, lengths: Mapping[str, int]
+    ) -> Source:
+        """Files to be read where they are, once checked to the end."""
         self._allow(files.pins)
-        scan = sources.scan(files)
-        found = self._database.describe(scan)
-        if any(
-            self._database.describe(sources.scan(Files((pin,), files.format))) != found
-            for pin in files.pins[1:]
-        ):
-            raise BadData("the files of one table must have the same columns and types")
+        linked, connection = self._links.to(files), self._database.connection
+        found = parquet.columns_of(connection, linked)
         columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
-        select, shape, raw = sources.as_relation(columns, scan, lazy=True, row=sources.row_of(files))
-        self._database.connection.execute(f"CREATE VIEW {relation} AS {select}")
-        stored = _Stored(relation, select, files.pins)
-        self._stored.append(stored)
-        return stored, Source(relation, shape, raw, "i")
+        columns = sources.within_lengths(columns, lengths)
+        number = parquet.row_number(linked, dict(found))
+        select, shape, raw = sources.as_relation(columns, parquet.scan(linked), lazy=True, row=number)
+        parquet.check(connection, linked, select, len(columns))
+        source = Source(f"({select})", shape, raw, "i")
+        if number is None:  # the data owns the name of the row's number
+            source = self._store(columns, parquet.scan(linked))
+        if not files.hold():
+            raise BadData("a file was changed while it was read: protect it again")
+        return source
 
     def _add_frame(
-        self, relation: str, source: Any, schema: Mapping[str, Type] | None
-    ) -> tuple[_Stored, Source]:
+        self, source: Any, schema: Mapping[str, Type] | None, lengths: Mapping[str, int]
+    ) -> Source:
+        frame: object
         if sources.is_rows(source):
             sources.check_text(source)
-            arrays, types = sources.columns_of_rows(source, schema)
-            if not arrays:
-                raise BadData("the data has no rows and no schema: state it, schema={…}")
-            columns = [
-                sources.Converted(name, type_, f"CAST(x{i} AS {SQL_TYPES[type_]})", type_ is Type.FLOAT64)
-                for i, (name, type_) in enumerate(types.items())
-            ]
-            frame: object = arrays
+            frame, columns = sources.rows_of(source, schema)
         else:
             frame, names = sources.frame_of(source)
             if not names:
                 raise BadData("the data has no columns")
-            columns = []
-        if not columns:
             with self._database.incoming(frame):
                 found = [type_ for _, type_ in self._database.describe("incoming")]
             triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found, strict=True))]
             columns = sources.convert(triples, schema)
-        select, shape, _ = sources.as_relation(columns, "incoming", lazy=False)
-        self._database.store(relation, frame, select)
-        stored = _Stored(relation, None, ())
-        self._stored.append(stored)
-        return stored, Source(relation, shape, row="rowid")
+        with self._database.incoming(frame):
+            return self._store(sources.within_lengths(columns, lengths), "incoming")
+
+    def _store(self, columns: Sequence[sources.Converted], scan: str) -> Source:
+        """A copy, in a table of ours."""
+        relation = f"r{len(self._tables)}"
+        select, shape, _ = sources.as_relation(columns, scan, lazy=False)
+        self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
+        self._tables.append(relation)
+        return Source(relation, shape, row="rowid")
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 
@@ -293,11 +279,9 @@ class DuckDB:
         if paths == known:
             return
         database = Database(paths, self._spill)
-        for stored in self._stored:
-            if stored.view is not None:
-                database.connection.execute(f"CREATE VIEW {stored.relation} AS {stored.view}")
-            elif before is not None:
-                database.take_over(before, stored.relation)
+        if before is not None:
+            for relation in self._tables:
+                database.take_over(before, relation)
         # Measurements under way keep the old one until they end.
         self._opened = database
 

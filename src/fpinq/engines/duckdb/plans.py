@@ -35,6 +35,7 @@ from fpinq.engines.duckdb.relations import (
 )
 from fpinq.engines.duckdb.truncation import (
     LEADING,
+    computed_first,
     first_per_key,
     first_per_key_in_two,
     limit,
@@ -273,7 +274,7 @@ class Lowering:
 
     def _first(self, table: Relation, keys: Sequence[Expression], at_most: int) -> Relation:
         if not keys and not table.per_person:
-            ordered = f"SELECT {table.listed} FROM {table.source} ORDER BY {', '.join(order(table))}"
+            ordered = f"SELECT {table.listed} FROM {table.source} ORDER BY {', '.join(computed_first(table))}"
             return replace(table, source=f"({ordered} LIMIT {limit(at_most)})")
         source, names = self._keyed(table, keys)
         kept = self._first_per_key(table, source, names, at_most, keys)

@@ -19,14 +19,13 @@ advice to leave it out: a schema names the columns to read, the others are not.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from fpinq.engines.duckdb.expressions import SQL_TYPES, canonical_float
-from fpinq.engines.files import Files
 from fpinq.engines.rows import check_present
 from fpinq.model.errors import BadData, BadExpression
 from fpinq.model.expressions import (
@@ -37,21 +36,11 @@ from fpinq.model.expressions import (
     Type,
     type_of_value,
 )
+from fpinq.model.operators import MAX_STRING
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _WIDE_INTEGERS = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
-
-
-def scan(files: Files) -> str:
-    """The table function that reads files of parquet."""
-    return f"read_parquet([{', '.join(quote(path) for path in files.paths)}], hive_partitioning = false)"
-
-
-def row_of(files: Files) -> str:
-    """The SQL of a row's number."""
-    several = f"CAST(file_index AS BIGINT) * {2**40} + " if len(files.pins) > 1 else ""
-    return f"{several}CAST(file_row_number AS BIGINT)"
 
 
 @dataclass(frozen=True)
@@ -163,6 +152,17 @@ def _timestamp(sql: str, kind: str) -> str:
     return f"make_timestamp(CASE WHEN {micros} BETWEEN {low} AND {high} THEN {micros} END)"
 
 
+def within_lengths(columns: Iterable[Converted], lengths: Mapping[str, int]) -> list[Converted]:
+    """The columns with null in place of every text that is longer than its column's public length."""
+    return [_within(c, lengths.get(c.name, MAX_STRING)) if c.type is Type.STRING else c for c in columns]
+
+
+def _within(column: Converted, most: int) -> Converted:
+    # Bytes are counted at once, characters only where there are more bytes than that.
+    short = f"strlen({column.sql}) <= {most} OR length({column.sql}) <= {most}"
+    return replace(column, sql=f"CASE WHEN {short} THEN {column.sql} END")
+
+
 def as_relation(
     columns: Sequence[Converted], source: str, *, lazy: bool, row: str | None = None
 ) -> tuple[str, Schema, frozenset[int]]:
@@ -220,20 +220,25 @@ def is_rows(source: object) -> bool:
     return isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source)
 
 
-def columns_of_rows(
+def rows_of(
     rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type] | None
-) -> tuple[dict[str, Any], dict[str, Type]]:
-    """Arrays x0, x1, … of the values under each name, missing ones null, and the types of the names."""
+) -> tuple[dict[str, Any], list[Converted]]:
+    """Arrays x0, x1, … of the values under each name, v0, v1, … that say which are there, and the columns."""
     names = list(schema) if schema is not None else list(dict.fromkeys(name for row in rows for name in row))
     _names(names)
     check_present(rows, names)
+    if not names:
+        raise BadData("the data has no rows and no schema: state it, schema={…}")
     arrays: dict[str, Any] = {}
-    types: dict[str, Type] = {}
-    for number, name in enumerate(names):
+    columns: list[Converted] = []
+    for i, name in enumerate(names):
         values = [row.get(name) for row in rows]
-        types[name] = _type_of_values(name, values, schema[name] if schema is not None else None)
-        arrays[f"x{number}"] = _array(values, types[name])
-    return arrays, types
+        type_ = _type_of_values(name, values, schema[name] if schema is not None else None)
+        arrays[f"x{i}"], arrays[f"v{i}"] = _arrays(values, type_)
+        # A mask would say the same, but DuckDB has read masked values as 0.
+        sql = f"CASE WHEN v{i} THEN CAST(x{i} AS {SQL_TYPES[type_]}) END"
+        columns.append(Converted(name, type_, sql, type_ is Type.FLOAT64))
+    return arrays, columns
 
 
 def _type_of_values(name: str, values: Sequence[object], wanted: Type | None) -> Type:
@@ -259,21 +264,24 @@ _DTYPES = {
     Type.BOOL: "bool",
     Type.INT64: "int64",
     Type.FLOAT64: "float64",
-    Type.STRING: "object",
     Type.DATE: "datetime64[us]",
     Type.TIMESTAMP: "datetime64[us]",
 }
+_FILLERS: dict[Type, Any] = {
+    Type.STRING: "",
+    Type.DATE: datetime(1970, 1, 1),
+    Type.TIMESTAMP: datetime(1970, 1, 1),
+}
 
 
-def _array(values: Sequence[Any], type_: Type) -> Any:
+def _arrays(values: Sequence[Any], type_: Type) -> tuple[Any, Any]:
+    """The values, and which of them are there."""
+    there = np.array([value is not None and _ours(value) for value in values], dtype=bool)
+    filler = _FILLERS.get(type_, 0)
+    present = [value if is_there else filler for value, is_there in zip(values, there, strict=True)]
     if type_ is Type.STRING:
-        return np.array([None, *values], dtype=object)[1:]
-    ours = [value if _ours(value) else None for value in values]
-    filler: Any = datetime(1970, 1, 1) if type_ in (Type.DATE, Type.TIMESTAMP) else 0
-    present = [filler if value is None else value for value in ours]
-    return np.ma.array(
-        np.array(present, dtype=_DTYPES[type_]), mask=np.array([value is None for value in ours], dtype=bool)
-    )
+        return np.array([None, *present], dtype=object)[1:], there
+    return np.array(present, dtype=_DTYPES[type_]), there
 
 
 def _ours(value: object) -> bool:

@@ -36,6 +36,12 @@ def order(table: Relation, fixed: Iterable[Expression] = ()) -> list[str]:
     ]
 
 
+def computed_first(table: Relation) -> list[str]:
+    """The canonical order, led by something computed: a column of a file would be filtered as it is read."""
+    by = order(table)
+    return [f"{table.columns[0].sql} IS NOT NULL", *by] if by else by
+
+
 def beyond_the_first(source: Source, unit: int, at_most: int) -> str:
     """The numbers i of the rows that are not among their person's first."""
     rows = rows_of_persons(source, unit, numbered=True)
