@@ -1,13 +1,17 @@
 (** What each main theorem rests on.  The Makefile checks that nothing is listed
     beyond the axioms of the standard library's classical reals. *)
 
-Require Import Fpinq.Join Fpinq.Plans Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Instance
+Require Import Fpinq.Join Fpinq.Seen Fpinq.Plans Fpinq.Persons Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Sessions Fpinq.Refines Fpinq.Instance
   Fpinq.Compute.
 
 Goal True. idtac "theorem stability_sound". Abort.
 Print Assumptions stability_sound.
 Goal True. idtac "theorem join_law". Abort.
 Print Assumptions join_law.
+Goal True. idtac "theorem limit_copies_stable". Abort.
+Print Assumptions limit_copies_stable.
+Goal True. idtac "theorem persons_stable". Abort.
+Print Assumptions persons_stable.
 Goal True. idtac "theorem laplace_distribution". Abort.
 Print Assumptions laplace_distribution.
 Goal True. idtac "theorem noise_private". Abort.
@@ -30,6 +34,10 @@ Goal True. idtac "theorem factor_shown_integer". Abort.
 Print Assumptions factor_shown_integer.
 Goal True. idtac "theorem factor_shown_true". Abort.
 Print Assumptions factor_shown_true.
+Goal True. idtac "theorem refines". Abort.
+Print Assumptions refines.
+Goal True. idtac "theorem only_the_papers_traces". Abort.
+Print Assumptions only_the_papers_traces.
 Goal True. idtac "theorem bags_featherweight". Abort.
 Print Assumptions bags_featherweight.
 Goal True. idtac "theorem bags_featherweight_dp". Abort.
@@ -48,6 +56,10 @@ Goal True. idtac "theorem bags_event_dp". Abort.
 Print Assumptions bags_event_dp.
 Goal True. idtac "theorem bags_random_dp". Abort.
 Print Assumptions bags_random_dp.
+Goal True. idtac "theorem bags_sessions_dp". Abort.
+Print Assumptions bags_sessions_dp.
+Goal True. idtac "theorem caps_hold". Abort.
+Print Assumptions caps_hold.
 Goal True. idtac "theorem bags_deterministic". Abort.
 Print Assumptions bags_deterministic.
 Goal True. idtac "theorem bags_sums_to_one". Abort.

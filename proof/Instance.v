@@ -7,7 +7,7 @@
 
 Require Import Reals Lra Lia List Arith ZArith Permutation.
 Require Import Fpinq.Bags Fpinq.Stability Fpinq.Plans Fpinq.Probability Fpinq.Mechanisms Fpinq.Private Fpinq.Queries.
-Require Fpinq.System Fpinq.Sources Fpinq.Featherweight Fpinq.General Fpinq.Events.
+Require Fpinq.System Fpinq.Sources Fpinq.Featherweight Fpinq.General Fpinq.Events Fpinq.Sessions.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -198,6 +198,17 @@ Section Instance.
       u <= v * exp (dot roots budget (fun x => INR (distance (D x) (D' x)))).
     Proof. exact (random_dp bags roots budget [] budget_nonneg client D D' n p event u v). Qed.
   End Events.
+
+  (** ** Sessions under one set of budgets, as the ledger runs them *)
+
+  Theorem bags_sessions_dp roots m budget analyst cap grain scheduler (D D' : Sessions.Data bags scheduler) d0 p n t :
+    0 < grain -> (forall x, (x < roots)%nat -> 0 <= budget x) -> (forall x, 0 <= d0 x) ->
+    (forall q x, (x < roots)%nat -> INR (distance (D q x) (D' q x)) <= d0 x) ->
+    let allowed := Sessions.left_to m budget analyst cap grain in
+    Sessions.chance bags roots m allowed scheduler D n p (Sessions.nothing bags roots []) t <=
+    Sessions.chance bags roots m allowed scheduler D' n p (Sessions.nothing bags roots []) t *
+      exp (Sources.dot roots budget d0).
+  Proof. intros. apply (Sessions.ledger_dp roots m budget analyst cap grain); assumption. Qed.
 
   Theorem bags_deterministic roots budget (client : General.Client bags) t p s w1 p1 s1 w2 p2 s2 :
     General.trace bags roots budget client p s t w1 p1 s1 -> General.trace bags roots budget client p s t w2 p2 s2 ->
