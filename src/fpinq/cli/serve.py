@@ -6,6 +6,7 @@ What cannot be served is found before it is announced, and before there are
 workers: a worker that cannot start would be started again for ever.
 """
 
+import logging
 import os
 import socket
 import sys
@@ -73,9 +74,12 @@ def run(arguments: Namespace) -> int:
 
 def application() -> Any:
     """The application of one worker process, from what `run` left in the environment."""
+    from fpinq.engines import owner
     from fpinq.server import create_app, load
     from fpinq.server.config import seconds
 
+    if not owner.goes_somewhere():  # whoever starts a server is the owner: this is their terminal
+        owner.write_to(logging.StreamHandler(sys.stderr))
     config = load(os.environ["FPINQ_CONFIG"])
     quantum = os.environ.get("FPINQ_QUANTUM")
     return create_app(replace(config, quantum_seconds=seconds(quantum)) if quantum else config)

@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import Any
 
 from fpinq.engines.files import Pin, is_files, resolve
+from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.spark.sources import is_elsewhere
 from fpinq.ledger.wire import encode
 from fpinq.model.errors import DataChanged
@@ -85,6 +86,7 @@ def hash_of_file(path: str, progress: Callable[[int], None] = lambda done: None)
     return f"blocks:{digest.hexdigest()}"
 
 
+@in_our_words(unreadable)
 def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> str:
     """The contents of a data frame or a list of dicts: a bag of records."""
     import duckdb

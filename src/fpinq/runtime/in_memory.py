@@ -1,16 +1,15 @@
 """The reference engine behind the engines' interface: for documentation, tests and small tables."""
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fpinq.engines import reference, text
 from fpinq.engines.files import Files, is_files, resolve
-from fpinq.engines.owner import noted
+from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.reference import PersonBag, Relation
 from fpinq.engines.rows import check_present
 from fpinq.engines.text import Dialect
-from fpinq.model.errors import BadData, BadExpression, DataChanged
+from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 from fpinq.model.operators import MAX_STRING
 from fpinq.model.plans import Persons, Plan, roots_of
@@ -25,6 +24,7 @@ class ReferenceEngine:
         self._database: dict[str, Relation | PersonBag] = {}
         self._files: dict[str, list[Files]] = {}
 
+    @in_our_words(unreadable)
     def add_root(
         self,
         name: str,
@@ -52,6 +52,7 @@ class ReferenceEngine:
         self._files.setdefault(name, []).extend([] if files is None else [files])
         return within_lengths(found, lengths or {})
 
+    @in_our_words(unreadable)
     def add_persons(
         self,
         name: str,
@@ -86,6 +87,7 @@ class ReferenceEngine:
         self._database[name] = PersonBag(shape, persons)
         return shape
 
+    @in_our_words(EngineError)
     def measure(
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> list[Statistic]:
@@ -119,13 +121,7 @@ def of_text(files: Files, types: Mapping[str, Type] | None, dialect: Dialect | N
     """Files of text as a relation."""
     if files.format == "parquet":
         raise BadData("the reference engine reads no parquet: use engine='duckdb'")
-    try:
-        found, rows = text.read({path: _bytes(path) for path in files.paths}, types, dialect)
-    except (OSError, EOFError, zlib.error) as error:
-        reference_number = noted(error)
-        raise BadData(
-            f"the data cannot be read; the reason is in the owner's log under {reference_number}"
-        ) from None
+    found, rows = text.read({path: _bytes(path) for path in files.paths}, types, dialect)
     if not files.hold():
         raise BadData("a file was changed while it was read: protect it again")
     return Relation(Schema.of(found), tuple(rows))

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from fpinq.engines.interface import Engine
-from fpinq.engines.owner import noted
+from fpinq.engines.owner import in_our_words, noted
 from fpinq.ledger import Answered, Observation, Registered, Released
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import (
@@ -71,14 +71,17 @@ class ProtectedSystem:
             return acted.label
         if acted.seq is None:
             raise KernelViolation("a measurement without an entry")
+        return Answered(self.record.answer(acted.seq, self._measure(acted.label)), acted.charged)
+
+    @in_our_words(EngineError)
+    def _measure(self, label: Measure) -> tuple[Released, ...]:
         try:
-            drawn = self._measure(acted.label)
+            return self._drawn(label)
         except (ProgramError, DataChanged) as error:
             # What the kernel let pass and an engine does not is the engine's failure: it was charged.
             raise EngineError(noted(error)) from None
-        return Answered(self.record.answer(acted.seq, drawn), acted.charged)
 
-    def _measure(self, label: Measure) -> tuple[Released, ...]:
+    def _drawn(self, label: Measure) -> tuple[Released, ...]:
         statistics = self._statistics.measure(label.plan, label.by, label.queries)
         return tuple(
             self._mechanism(query, statistic, label.epsilon)

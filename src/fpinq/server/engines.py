@@ -15,9 +15,9 @@ import duckdb
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.interface import Engine
-from fpinq.engines.owner import noted
+from fpinq.engines.owner import in_our_words
 from fpinq.engines.spark import Spark
-from fpinq.model.errors import BadTransformation, EngineError, FpinqError
+from fpinq.model.errors import BadTransformation, EngineError
 from fpinq.model.plans import Plan, Term, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
@@ -63,20 +63,16 @@ class Engines:
         if check is not None:
             check(plan)
 
+    @in_our_words(EngineError)
     def measure(
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> list[Statistic]:
         """The exact statistic of each query; EngineError, and only a reference in it, whatever goes wrong."""
         engine = self._engine(plan)
-        try:
-            if isinstance(engine, Interruptible):
-                with engine.interrupted_after(self._limits.query_seconds):
-                    return engine.measure(plan, by, queries)
-            return _abandoned_after(self._limits.query_seconds, engine, plan, by, queries)
-        except FpinqError:
-            raise
-        except Exception as error:  # whatever it is: its words may hold data
-            raise EngineError(noted(error)) from None
+        if isinstance(engine, Interruptible):
+            with engine.interrupted_after(self._limits.query_seconds):
+                return engine.measure(plan, by, queries)
+        return _abandoned_after(self._limits.query_seconds, engine, plan, by, queries)
 
     def close(self) -> None:
         """Forget all data."""

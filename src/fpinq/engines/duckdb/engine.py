@@ -10,7 +10,6 @@ import shutil
 import tempfile
 import threading
 import weakref
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
 from fpinq.engines.files import Files, Pin, is_files, resolve
-from fpinq.engines.owner import noted
+from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
@@ -47,6 +46,7 @@ class DuckDB:
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
+    @in_our_words(unreadable)
     def add_root(
         self,
         name: str,
@@ -72,6 +72,7 @@ class DuckDB:
             self._pins[name] = pins
             return relation.schema
 
+    @in_our_words(unreadable)
     def add_persons(
         self,
         name: str,
@@ -127,18 +128,12 @@ class DuckDB:
         dialect: Dialect | None,
         lengths: Mapping[str, int],
     ) -> tuple[tuple[Pin, ...], Source]:
-        try:
-            if not is_files(source):
-                return (), self._add_frame(source, schema, lengths)
-            files = resolve(source)
-            if files.format == "parquet":
-                return files.pins, self._add_parquet(files, schema, lengths)
-            return files.pins, self._add_text(files, schema, dialect, lengths)
-        except (duckdb.Error, OSError, EOFError, zlib.error) as error:
-            reference_number = noted(error)
-            raise BadData(
-                f"the data cannot be read; the reason is in the owner's log under {reference_number}"
-            ) from None
+        if not is_files(source):
+            return (), self._add_frame(source, schema, lengths)
+        files = resolve(source)
+        if files.format == "parquet":
+            return files.pins, self._add_parquet(files, schema, lengths)
+        return files.pins, self._add_text(files, schema, dialect, lengths)
 
     def _add_text(
         self,
@@ -199,6 +194,7 @@ class DuckDB:
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 
+    @in_our_words(EngineError)
     def measure(
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> list[Statistic]:
@@ -210,7 +206,7 @@ class DuckDB:
         """
         self.check_unchanged(plan)
         database = self._database
-        with _failing_quietly(), self._cursor(database) as cursor:
+        with self._cursor(database) as cursor:
             lowering = Lowering(self._roots, Looking(database, cursor))
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
@@ -225,11 +221,12 @@ class DuckDB:
         with database.cursor() as cursor:
             yield cursor
 
+    @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
         self.check_unchanged(plan)
         database = self._database
-        with _failing_quietly(), database.cursor() as cursor:
+        with database.cursor() as cursor:
             lowering = Lowering(self._roots, Looking(database, cursor))
             table = canonical(lowering.plan(plan))
             sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
@@ -284,11 +281,3 @@ class DuckDB:
                 database.take_over(before, relation)
         # Measurements under way keep the old one until they end.
         self._opened = database
-
-
-@contextlib.contextmanager
-def _failing_quietly() -> Iterator[None]:
-    try:
-        yield
-    except duckdb.Error as error:
-        raise EngineError(noted(error)) from None

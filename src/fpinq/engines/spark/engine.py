@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
-from fpinq.engines.owner import noted
+from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.spark import progress, sources, statistics
 from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
-from fpinq.model.errors import BadData, DataChanged, EngineError, FpinqError, ProgramError
+from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
@@ -89,6 +89,7 @@ class Spark:
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
+    @in_our_words(unreadable)
     def add_root(
         self,
         name: str,
@@ -114,6 +115,7 @@ class Spark:
             self._holds[name] = (hold,)
             return relation.schema
 
+    @in_our_words(unreadable)
     def add_persons(
         self,
         name: str,
@@ -150,6 +152,7 @@ class Spark:
             self._holds[name] = tuple(hold for _, hold in added.values())
             return shape
 
+    @in_our_words(unreadable)
     def fingerprint(
         self, source: object, schema: Mapping[str, Type] | None = None
     ) -> tuple[Schema, int, int]:
@@ -158,10 +161,7 @@ class Spark:
         """
         relation, _ = self._add(source, schema, check=False)
         table = canonical(Lowering({"t": relation}).plan(RootTable("t")))
-        try:
-            found = self._sessions[0].sql(sources.fingerprint(table.source, len(table.columns))).collect()
-        except Exception as error:
-            raise BadData(_unreadable(error)) from None
+        found = self._sessions[0].sql(sources.fingerprint(table.source, len(table.columns))).collect()
         records, *limbs = found[0]
         total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
         return relation.schema, records, total % 2**256
@@ -179,24 +179,20 @@ class Spark:
         check: bool = True,
     ) -> tuple[Source, Hold]:
         session = self._sessions[0]
-        try:
-            data = sources.incoming(session, source, schema)
-            columns = sources.convert(data.frame.schema, schema, lengths)
-            view = f"{self._token}_{len(self._views)}"
-            # A global view: both of our sessions see it.
-            data.frame.createGlobalTempView(view)
-            self._views.append(view)
-            relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
-            if check and not data.checked:
-                sources.check_values(session, relation, shape, data.records)
-        except FpinqError:
-            raise
-        except Exception as error:
-            raise BadData(_unreadable(error)) from None
+        data = sources.incoming(session, source, schema)
+        columns = sources.convert(data.frame.schema, schema, lengths)
+        view = f"{self._token}_{len(self._views)}"
+        # A global view: both of our sessions see it.
+        data.frame.createGlobalTempView(view)
+        self._views.append(view)
+        relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
+        if check and not data.checked:
+            sources.check_values(session, relation, shape, data.records)
         return Source(relation, shape, raw), data.hold or _always
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 
+    @in_our_words(EngineError)
     def measure(
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
     ) -> list[Statistic]:
@@ -207,23 +203,22 @@ class Spark:
         the owner's log and nothing else, if Spark fails.
         """
         self.check_unchanged(plan)
-        with _failing_quietly():
-            lowering = Lowering(self._roots, self._token)
-            measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
-            with self._frame(plan, lowering, measurement.sql) as frame:
-                found = frame.toArrow()
-            columns = {name: found.column(name).to_pylist() for name in measurement.names}
-            return measurement.read(columns)
+        lowering = Lowering(self._roots, self._token)
+        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+        with self._frame(plan, lowering, measurement.sql) as frame:
+            found = frame.toArrow()
+        columns = {name: found.column(name).to_pylist() for name in measurement.names}
+        return measurement.read(columns)
 
+    @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
         self.check_unchanged(plan)
-        with _failing_quietly():
-            lowering = Lowering(self._roots, self._token)
-            table = canonical(lowering.plan(plan))
-            sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
-            with self._frame(plan, lowering, sql) as frame:
-                return reference.Relation(table.schema, tuple(tuple(row) for row in frame.collect()))
+        lowering = Lowering(self._roots, self._token)
+        table = canonical(lowering.plan(plan))
+        sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
+        with self._frame(plan, lowering, sql) as frame:
+            return reference.Relation(table.schema, tuple(tuple(row) for row in frame.collect()))
 
     def explain(
         self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
@@ -416,18 +411,3 @@ def _grouped(session: "SparkSession", group: str) -> Iterator[Callable[[], objec
     finally:
         for name, value in before.items():
             context.setLocalProperty(name, value)  # type: ignore[arg-type]
-
-
-@contextlib.contextmanager
-def _failing_quietly() -> Iterator[None]:
-    """Whatever Spark says may quote a row: it goes to the owner's log."""
-    try:
-        yield
-    except FpinqError:
-        raise
-    except Exception as error:
-        raise EngineError(noted(error)) from None
-
-
-def _unreadable(error: Exception) -> str:
-    return f"the data cannot be read; the reason is in the owner's log under {noted(error)}"
