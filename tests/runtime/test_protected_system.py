@@ -111,7 +111,7 @@ def test_an_engine_s_failure_is_not_refunded() -> None:
 def test_any_failure_after_the_charge_is_not_refunded() -> None:
     world = World()
     world.engine.failure = ZeroDivisionError("a bug")
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(EngineError):  # whatever it was: its words may quote a row
         world.count("1/4")
     assert world.left() == Fraction(3, 4)
 

@@ -25,12 +25,15 @@ from fpinq.client.queries import (
 from fpinq.client.spelling import show_down, show_up
 from fpinq.model import actions
 from fpinq.model import epsilon as exact
-from fpinq.model.errors import BadQuery, BudgetExceeded, EngineError, KernelViolation, LedgerError
+from fpinq.model.errors import BadQuery, BudgetExceeded, DataChanged, KernelViolation, ProgramError
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import Answered, Released
-from fpinq.runtime.refusals import Unavailable
+from fpinq.runtime.refusals import TooManyRequests
+
+# What a system raises of a query that it did not charge. After anything else it may have.
+NOTHING_CHARGED = (ProgramError, DataChanged, TooManyRequests)
 
 
 class Asking(Handle):
@@ -241,19 +244,26 @@ class Asking(Handle):
             if self._budgets:
                 table._refuse_unless_it_fits(epsilon)
             price = table._price(epsilon) if self._budgets else {}
+            # Before anything is charged: whatever cuts short what follows, and wherever, it is debited.
+            self._debit(price)
             try:
                 observation = table._act(actions.Query(table._variable, epsilon, queries, by))
-            except (EngineError, LedgerError, Unavailable, KeyboardInterrupt):
-                for budget in self._budgets:  # it was charged, or may have been
-                    budget.spend(price)
+            except NOTHING_CHARGED as error:
+                # Unless an attempt that got no reply came before the one that was refused.
+                if not getattr(error, "may_be_charged", False):
+                    self._debit(_difference({}, price))
                 raise
             if isinstance(observation, Bottom):
+                self._debit(_difference({}, price))
                 raise table._too_expensive(epsilon)
             if not isinstance(observation, Answered):
                 raise KernelViolation("a query was not answered")
-            for budget in self._budgets:
-                budget.spend(observation.charged)
+            self._debit(_difference(observation.charged, price))
         return observation.released, observation.charged
+
+    def _debit(self, amounts: Mapping[str, Fraction]) -> None:
+        for budget in self._budgets:
+            budget.spend(amounts)
 
     def _refuse_unless_it_fits(self, epsilon: Fraction) -> None:
         left = self._left()
@@ -292,6 +302,12 @@ class Asking(Handle):
             price=prices[root],
             remaining=left[root],
         )
+
+
+def _difference(charged: Mapping[str, Fraction], debited: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """What is still to be debited of a charge, by root: less than nothing where it was too much."""
+    zero = Fraction(0)
+    return {root: charged.get(root, zero) - debited.get(root, zero) for root in {*charged, *debited}}
 
 
 def _checked(query: object) -> Query:

@@ -41,7 +41,7 @@ class Budget:
         return self.amount - self._given_away - self._spent.get(root, ZERO)
 
     def spend(self, charged: Mapping[str, Fraction]) -> None:
-        """Note what a query was charged."""
+        """Debit what a query may be charged; what it was not, less than nothing, is given back."""
         for root, amount in charged.items():
             self._spent[root] = self._spent.get(root, ZERO) + amount
 

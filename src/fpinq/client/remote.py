@@ -30,7 +30,7 @@ from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.model import semantics
 from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query, TableVariable
-from fpinq.model.errors import LedgerError, ProgramError, suggest
+from fpinq.model.errors import FpinqError, LedgerError, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
 from fpinq.model.sources import Part, Root, Source
@@ -267,21 +267,25 @@ class Http:
 
         data = None if body is None else wire.canonical(body).encode()
         give_up_at = time.monotonic() + self._timeout_seconds
-        failures = 0
+        failures, unanswered = 0, False
         while True:
             left = give_up_at - time.monotonic()
             try:
                 return self._once(method, path, data, max(0.001, min(left, ATTEMPT_SECONDS)))
             except TimeoutError:
+                unanswered = True
                 if time.monotonic() >= give_up_at:
                     raise self._unavailable("it took too long") from None
             except (OSError, HTTPException) as error:
-                failures += 1
+                failures, unanswered = failures + 1, True
                 if failures > self._retries or time.monotonic() >= give_up_at:
                     raise self._unavailable(str(error) or type(error).__name__) from None
-            except (TooManyRequests, LedgerError):
+            except FpinqError as error:
                 failures += 1
-                if failures > self._retries or time.monotonic() >= give_up_at:
+                passing = isinstance(error, TooManyRequests | LedgerError)
+                if not passing or failures > self._retries or time.monotonic() >= give_up_at:
+                    if unanswered:
+                        error.may_be_charged = True  # type: ignore[attr-defined]
                     raise
             if failures > 1:  # the first failure may be a connection that was kept open too long
                 pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**failures)

@@ -2,8 +2,9 @@
 
 They go to the log `fpinq.owner`, which is silent until the owner says where it
 goes: with FPINQ_OWNER_LOG=path, or by giving the logger of that name a handler
-or a level. An error that leaves an engine is made anew: neither its message nor
-its context, its traceback or the frames in that hold a word of the engine's.
+or a level. (A server's process is the owner's, and so is its logging.) An error
+that leaves an engine is made anew: neither its message nor its context, its
+traceback or the frames in that hold a word of the engine's.
 """
 
 import logging
@@ -106,6 +107,12 @@ def write_to(handler: logging.Handler) -> None:
     """Send the owner's log there, and to no handler of the program's."""
     _owner.addHandler(handler)
     _owner.propagate = False
+
+
+def this_process_is_the_owners() -> None:
+    """Let the log go where the process's logging goes, unless it goes somewhere already."""
+    if not goes_somewhere():
+        _owner.setLevel(logging.ERROR)
 
 
 def goes_somewhere() -> bool:

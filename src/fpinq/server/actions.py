@@ -1,25 +1,21 @@
 """POST /sessions/{session}/actions: the one way to data. Plain ASGI, for speed.
 
-    token → rate → a free place → body → JSON → action → limits → kernel, charge, measure, record → reply
+    token → rate → a place → body → JSON → action → limits → kernel, charge, measure, record → reply
 
-Whatever comes before the kernel charges nothing. The reply, an answer or a
-refusal, leaves at the next multiple of the quantum after the request arrived,
-and the request keeps its place until then: how many requests are under way
-tells no more than the times of the replies do.
+Whatever comes before the kernel charges nothing.
 """
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
 from typing import Any
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
-from fpinq.model.actions import Action, Query
+from fpinq.model.actions import Action
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
-from fpinq.server.quantum import Scope, Send, until_release
+from fpinq.server.quantum import Scope, Send
 from fpinq.server.tokens import Bearer
 
 BODY_SECONDS = 30
@@ -31,33 +27,19 @@ class Actions:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._quantum = float(house.config.quantum_seconds)
-        self._under_way = 0
-        # A long measurement must not keep a question about the budget waiting.
-        self._short = ThreadPoolExecutor(2, "fpinq-short")
-        # As many as may be under way: whether a query waits for another must not show when it is charged.
-        self._long = ThreadPoolExecutor(house.limits.concurrent_requests, "fpinq-query")
+        # Every request that has a place has a thread too: none waits for another's, and whether a query
+        # waits for others must not show when it is charged.
+        self._threads = ThreadPoolExecutor(house.limits.concurrent_requests_in_all, "fpinq-action")
 
     async def __call__(self, scope: Scope, receive: bodies.Receive, send: Send) -> None:
         """Answer one request."""
-        arrived = monotonic()  # not the loop's time, which stands still within a turn
-        places = 0  # whoever may not come in takes none
         try:
-            try:
-                headers = dict(scope["headers"])
-                bearer = self._house.admit_analyst(headers.get(b"authorization"))
-                places = 1
-                self._under_way += places
-                status, body = await self._answer(scope, headers, bearer, receive)
-            except bodies.Disconnected:
-                return
-            except Exception as error:
-                self._house.failed(error)
-                status, body = replies.refusal(error)
-            if self._quantum:
-                await asyncio.sleep(until_release(monotonic() - arrived, self._quantum))
-        finally:
-            self._under_way -= places
+            status, body = await self._answer(scope, receive)
+        except bodies.Disconnected:
+            return
+        except Exception as error:
+            self._house.failed(error)
+            status, body = replies.refusal(error)
         sent = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
@@ -68,12 +50,9 @@ class Actions:
         await send({"type": "http.response.start", "status": status, "headers": sent})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(
-        self, scope: Scope, headers: dict[bytes, bytes], bearer: Bearer, receive: bodies.Receive
-    ) -> replies.Reply:
-        house = self._house
-        if self._under_way > house.limits.concurrent_requests:
-            raise TooManyRequests(f"at most {house.limits.concurrent_requests} requests at a time")
+    async def _answer(self, scope: Scope, receive: bodies.Receive) -> replies.Reply:
+        house, headers = self._house, dict(scope["headers"])
+        bearer = house.admit(scope, "analyst")
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 raw = await bodies.read(receive, headers.get(b"content-length"), house.limits)
@@ -87,9 +66,8 @@ class Actions:
         house.metrics.asked(action.op)
         session = scope["path_params"]["session"]
         house.sessions.check(session, bearer.name)
-        pool = self._long if isinstance(action, Query) else self._short
         return await asyncio.get_running_loop().run_in_executor(
-            pool, self._act, bearer, session, action, request_id
+            self._threads, self._act, bearer, session, action, request_id
         )
 
     def _read(self, body: dict[str, Any], header: bytes | None) -> tuple[str, Action]:

@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from math import inf
 from typing import Annotated, Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -15,12 +17,12 @@ from fpinq.ledger.errors import BadWire
 from fpinq.model.errors import FpinqError, KernelViolation
 from fpinq.model.sources import Root
 from fpinq.runtime.mechanisms import draw
-from fpinq.runtime.refusals import NotAllowed
 from fpinq.runtime.system import Mechanism
 from fpinq.server import openapi, replies
 from fpinq.server.actions import Actions
 from fpinq.server.config import Config
 from fpinq.server.house import House
+from fpinq.server.metrics import Shared
 from fpinq.server.quantum import AtQuanta
 from fpinq.server.tokens import Bearer
 
@@ -31,10 +33,12 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # Who has a place has a thread: nobody waits for another's.
+        current_default_thread_limiter().total_tokens = inf
         yield
         house.close()
 
-    app = FastAPI(
+    app = Application(
         title="fpinq",
         version=version("fpinq"),
         summary="Private queries over sensitive tables",
@@ -42,8 +46,6 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.house = house
-    if config.quantum_seconds:
-        app.add_middleware(AtQuanta, quantum=float(config.quantum_seconds))
     # First, and plain ASGI: this is the route that must be fast.
     app.router.routes.insert(0, Route("/sessions/{session}/actions", Actions(house), methods=["POST"]))
     _handle_errors(app, house)
@@ -54,36 +56,37 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
     return app
 
 
-def _bearer(request: Request) -> Bearer:
+class Application(FastAPI):
+    """FastAPI, inside what decides when a reply may begin: its own pages and its errors too."""
+
+    def build_middleware_stack(self) -> Any:
+        """The whole application, around everything that replies."""
+        house: House = self.state.house
+        return AtQuanta(super().build_middleware_stack(), float(house.config.quantum_seconds), house.places)
+
+
+# Not in a thread: whoever is not let in has none.
+async def _bearer(request: Request) -> Bearer:
     house: House = request.app.state.house
-    return house.admit(_authorization(request))
+    return house.admit(request.scope)
+
+
+async def _analyst(request: Request) -> Bearer:
+    house: House = request.app.state.house
+    return house.admit(request.scope, "analyst")
+
+
+async def _auditor(request: Request) -> Bearer:
+    house: House = request.app.state.house
+    return house.admit(request.scope, "auditor", "owner")
+
+
+async def _owner(request: Request) -> Bearer:
+    house: House = request.app.state.house
+    return house.admit(request.scope, "owner")
 
 
 AnyBearer = Annotated[Bearer, Depends(_bearer)]
-
-
-def _analyst(request: Request) -> Bearer:
-    house: House = request.app.state.house
-    return house.admit_analyst(_authorization(request))
-
-
-def _authorization(request: Request) -> bytes | None:
-    header = request.headers.get("authorization")
-    return None if header is None else header.encode("latin-1")
-
-
-def _auditor(bearer: AnyBearer) -> Bearer:
-    if bearer.role not in ("auditor", "owner"):
-        raise NotAllowed("only an auditor or an owner may read the trace")
-    return bearer
-
-
-def _owner(bearer: AnyBearer) -> Bearer:
-    if bearer.role != "owner":
-        raise NotAllowed("only an owner may do this")
-    return bearer
-
-
 Analyst = Annotated[Bearer, Depends(_analyst)]
 Auditor = Annotated[Bearer, Depends(_auditor)]
 Owner = Annotated[Bearer, Depends(_owner)]
@@ -119,17 +122,20 @@ def _handle_errors(app: FastAPI, house: House) -> None:
 
 
 def _add_public_facts(app: FastAPI, house: House) -> None:
+    looking = Shared(house.ledger.roots)
+
     @app.get("/healthz", tags=["public"], summary="Whether the server answers")
-    def health() -> Response:
+    async def health() -> Response:
         return _response(200 if house.healthy else 503, b'{"ok":true}' if house.healthy else b'{"ok":false}')
 
     @app.get("/limits", tags=["public"], summary="What one request may be")
-    def limits() -> dict[str, Any]:
+    async def limits() -> dict[str, Any]:
         return {**vars(house.limits), "quantum_seconds": str(house.config.quantum_seconds)}
 
     @app.get("/metrics", tags=["public"], summary="Prometheus metrics; none depends on data")
-    def metrics() -> Response:
-        return Response(house.metrics.text(house.ledger.roots()), media_type="text/plain; version=0.0.4")
+    async def metrics() -> Response:
+        text = house.metrics.text(await looking.look())
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     @app.get("/datasets", tags=["data sets"], summary="The data sets, with their public metadata")
     def data_sets(_: AnyBearer) -> dict[str, Any]:

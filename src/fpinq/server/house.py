@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from fpinq.engines import owner
 from fpinq.ledger import RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt
@@ -22,6 +23,8 @@ from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
+from fpinq.server.places import VISIT, Places
+from fpinq.server.quantum import Scope
 from fpinq.server.sessions import Room, Sessions
 from fpinq.server.tokens import Bearer, Tokens
 
@@ -32,10 +35,12 @@ class House:
     """The data sets, the system where programs act on them, the tokens and the limits."""
 
     def __init__(self, config: Config, mechanism: Mechanism = draw) -> None:
+        owner.this_process_is_the_owners()
         self.config = config
         self.limits = config.limits
         self.tokens = Tokens(config.tokens)
         self.metrics = Metrics()
+        self.places = Places(config.limits)
         self._rate = Rate(config.limits.requests_per_second)
         self._stopped = False
         self._engines = Engines(config.limits, config.spark)
@@ -94,19 +99,16 @@ class House:
 
     # ── who may come in ──────────────────────────────────────────────────────────────
 
-    def admit(self, authorization: bytes | None) -> Bearer:
-        """Whom a request comes from, if it may come now."""
+    def admit(self, scope: Scope, *roles: str) -> Bearer:
+        """Whom a request comes from, if it may come now; it has a place from then on."""
         if self._stopped:
             raise KernelViolation("the server has stopped")
+        authorization = dict(scope["headers"]).get(b"authorization")
         bearer = self.tokens.bearer(None if authorization is None else authorization.decode("latin-1"))
         self._rate.take(bearer.name)
-        return bearer
-
-    def admit_analyst(self, authorization: bytes | None) -> Bearer:
-        """Whom a request comes from, if it may come now and ask."""
-        bearer = self.admit(authorization)
-        if bearer.role != "analyst":
-            raise NotAllowed("only an analyst's token may ask: fpinq token create --role analyst")
+        if roles and bearer.role not in roles:
+            raise NotAllowed(_ONLY[roles])
+        scope[VISIT].enter(bearer)
         return bearer
 
     def failed(self, error: BaseException) -> None:
@@ -172,6 +174,13 @@ class House:
         """Forget the data; the ledger stays."""
         self._engines.close()
         self.ledger.close()
+
+
+_ONLY = {
+    ("analyst",): "only an analyst's token may ask: fpinq token create --role analyst",
+    ("auditor", "owner"): "only an auditor or an owner may read the trace",
+    ("owner",): "only an owner may do this",
+}
 
 
 @contextmanager

@@ -34,6 +34,7 @@ class Limits:
     tables_per_session: int = 10_000
     requests_per_second: int = 2_000
     concurrent_requests: int = 64
+    concurrent_requests_in_all: int = 1_024
     query_seconds: int = 300
 
     def __post_init__(self) -> None:
@@ -41,6 +42,11 @@ class Limits:
             value = getattr(self, field.name)
             if type(value) is not int or value < 1:
                 raise ProgramError(f"the limit {field.name} is a whole number ≥ 1")
+        if self.concurrent_requests >= self.concurrent_requests_in_all:
+            raise ProgramError(
+                "the limit concurrent_requests, which is each analyst's, must be below "
+                "concurrent_requests_in_all: one analyst could shut out all others"
+            )
 
     def check_action(self, action: Action) -> None:
         """TooLarge if an action asks for more than a reply or a scan should hold."""

@@ -6,8 +6,10 @@ answer fails after it. Times, engine failures and answers depend on the data, so
 they are in the owner's log or nowhere.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from fpinq.ledger import RootState
 from fpinq.model.errors import EngineError
@@ -55,3 +57,21 @@ class Metrics:
             f'fpinq_frozen{{dataset="{name}"}} {int(root.frozen)}' for name, root in sorted(roots.items())
         ]
         return "\n".join(lines) + "\n"
+
+
+class Shared:
+    """A look at the ledger that all who ask at the same time share.
+
+    Anybody may ask for the metrics, so however many do, one of them waits for the ledger.
+    """
+
+    def __init__(self, look: Callable[[], Mapping[str, RootState]]) -> None:
+        self._look = look
+        self._thread = ThreadPoolExecutor(1, "fpinq-metrics")
+        self._under_way: asyncio.Future[Mapping[str, RootState]] | None = None
+
+    async def look(self) -> Mapping[str, RootState]:
+        """What the ledger says; a look that is under way is that of all who ask meanwhile."""
+        if self._under_way is None or self._under_way.done():
+            self._under_way = asyncio.get_running_loop().run_in_executor(self._thread, self._look)
+        return await asyncio.shield(self._under_way)

@@ -6,11 +6,16 @@ from math import ceil
 from time import monotonic
 from typing import Any
 
+from fpinq.server.places import VISIT, Places
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+# A reply with more bytes has been read, all but this, before its request gives back its place.
+UNREAD_BYTES = 2**16
 
 
 def until_release(elapsed: float, quantum: float) -> float:
@@ -19,25 +24,51 @@ def until_release(elapsed: float, quantum: float) -> float:
 
 
 class AtQuanta:
-    """An application whose replies begin at multiples of the quantum.
+    """An application whose every reply begins at a multiple of the quantum, whatever is asked and where.
 
-    The route of actions releases its own replies: a request keeps its place until then.
+    It is around everything, errors included: no address and no method has a way past it. A request's
+    place is its own until the reply has left. A quantum of 0 is at once.
     """
 
-    def __init__(self, app: App, quantum: float) -> None:
+    def __init__(self, app: App, quantum: float, places: Places) -> None:
         self._app = app
         self._quantum = quantum
+        self._places = places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http" or scope["path"].endswith("/actions"):
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        arrived = monotonic()
+        reply = Reply(send, self._quantum)
+        with self._places.visit() as scope[VISIT]:
+            try:
+                await self._app(scope, receive, reply.send)
+            except Exception:
+                await reply.begin()  # the server under this application will say something
+                raise
+            await reply.begin()
 
-        async def released(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                await asyncio.sleep(until_release(monotonic() - arrived, self._quantum))
-            await send(message)
 
-        await self._app(scope, receive, released)
+class Reply:
+    """What is sent for one request that has just arrived: nothing before the quantum."""
+
+    def __init__(self, send: Send, quantum: float) -> None:
+        self._arrived = monotonic()  # not the loop's time, which stands still within a turn
+        self._send = send
+        self._quantum = quantum
+        self._begun = False
+
+    async def begin(self) -> None:
+        """Wait until a reply may begin, unless it has."""
+        if self._quantum and not self._begun:
+            await asyncio.sleep(until_release(monotonic() - self._arrived, self._quantum))
+        self._begun = True
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the reply; of a long one, wait until it is read."""
+        await self.begin()
+        if len(message.get("body", b"")) > UNREAD_BYTES and not message.get("more_body"):
+            await self._send({**message, "more_body": True})
+            message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
