@@ -42,9 +42,11 @@ session.stop()
 """
 
 CLIENT = """
-import io, logging, os, sys
+import io, logging, os, sys, traceback
 from pathlib import Path
 
+# Threads of the connection would keep a failed client alive.
+sys.excepthook = lambda *error: (traceback.print_exception(*error), os._exit(1))
 os.environ["PATH"], os.environ["JAVA_HOME"] = "", ""  # no Java here
 import pytest
 import fpinq as fp
@@ -53,6 +55,7 @@ from engines.test_conformance import compare, load
 from fpinq import _
 from fpinq.engines.spark import sources
 from spark import test_spark_engine as tests
+from spark import test_spark_files as files
 from spark.test_spark_conformance import examples
 from spark.test_spark_front_door import EXPECTED, PEOPLE, counted
 
@@ -67,18 +70,26 @@ assert counted(fp.protect(PEOPLE, budget=PLENTY, engine=engine)) == EXPECTED
 numbers = fp.protect("table:numbers", budget=PLENTY, engine=engine)
 assert numbers.noisy_sum(SURE, _.x, bounds=(0, 9)).value == 45
 tests.test_parquet_files_directories_globs_and_frames_are_read(engine, folder)
+(folder / "text").mkdir()
+tests.test_csv_is_read_with_or_without_a_schema(engine, folder / "text")
+for here in ("names", "columns", "url"):
+    (folder / here).mkdir()
+files.test_a_file_of_any_name_is_that_file_and_no_other(engine, folder / "names")
+files.test_columns_are_found_by_their_names_in_each_file(engine, folder / "columns")
+files.test_files_of_a_url_are_found_once_and_pinned(engine, folder / "url")
 tests.test_equal_unions_side_by_side_count_no_row_twice(engine)
 tests.test_sums_beyond_64_bits_are_exact(engine)
 tests.test_a_plan_that_would_explode_when_written_out_is_kept_instead(engine)
 for example in examples(8):
     compare(engine, example, load(engine, example))
 failing = engine._sessions[0].sql("SELECT CAST(raise_error('secret row') AS BIGINT) AS y FROM range(3)")
-with pytest.raises(fp.BadData):
-    fp.protect(failing, budget=1, engine=engine)
-sources.check_values = lambda *given: None  # only so does it fail at a measurement
-table = fp.protect(failing, budget=1, engine=engine)
 said = io.StringIO()
 logging.getLogger("fpinq.owner").addHandler(logging.StreamHandler(said))
+with pytest.raises(fp.BadData):
+    fp.protect(failing, budget=1, engine=engine)
+assert "secret row" in said.getvalue()
+sources.check_values = lambda *given: None  # only so does it fail at a measurement
+table = fp.protect(failing, budget=1, engine=engine)
 with pytest.raises(fp.EngineError) as raised:
     table.noisy_sum("1/2", _.y, bounds=(0, 9))
 assert "secret" not in str(raised.value)

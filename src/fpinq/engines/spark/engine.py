@@ -24,6 +24,7 @@ from fpinq.engines.spark import progress, sources, statistics
 from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
+from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
@@ -96,6 +97,7 @@ class Spark:
         source: object,
         schema: Mapping[str, Type] | None = None,
         *,
+        dialect: Dialect | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> Schema:
         """Protect a table of rows under a name; its public schema.
@@ -110,7 +112,7 @@ class Spark:
         """
         with self._lock:
             self._check_new(name)
-            relation, hold = self._add(source, schema, lengths)
+            relation, hold = self._add(source, schema, dialect, lengths)
             self._roots[name] = relation
             self._holds[name] = (hold,)
             return relation.schema
@@ -123,6 +125,7 @@ class Spark:
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
         *,
+        dialects: Mapping[str, Dialect] | None = None,
         lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Protect several tables about the same persons; the shape of the root.
@@ -135,7 +138,12 @@ class Spark:
             if not tables:
                 raise BadData("persons need one or more tables")
             added = {
-                table: self._add(data, (schemas or {}).get(table), (lengths or {}).get(table))
+                table: self._add(
+                    data,
+                    (schemas or {}).get(table),
+                    (dialects or {}).get(table),
+                    (lengths or {}).get(table),
+                )
                 for table, data in tables.items()
             }
             types = set()
@@ -154,12 +162,12 @@ class Spark:
 
     @in_our_words(unreadable)
     def fingerprint(
-        self, source: object, schema: Mapping[str, Type] | None = None
+        self, source: object, schema: Mapping[str, Type] | None = None, dialect: Dialect | None = None
     ) -> tuple[Schema, int, int]:
         """What is in a table that need not be on this machine: its schema, how many records it has,
         and the sum of their SHA-256s modulo 2²⁵⁶. All of it is read.
         """
-        relation, _ = self._add(source, schema, check=False)
+        relation, _ = self._add(source, schema, dialect, check=False)
         table = canonical(Lowering({"t": relation}).plan(RootTable("t")))
         found = self._sessions[0].sql(sources.fingerprint(table.source, len(table.columns))).collect()
         records, *limbs = found[0]
@@ -174,21 +182,25 @@ class Spark:
         self,
         source: object,
         schema: Mapping[str, Type] | None,
+        dialect: Dialect | None,
         lengths: Mapping[str, int] | None = None,
         *,
         check: bool = True,
     ) -> tuple[Source, Hold]:
         session = self._sessions[0]
-        data = sources.incoming(session, source, schema)
+        data = sources.incoming(session, self._view, source, schema, dialect)
         columns = sources.convert(data.frame.schema, schema, lengths)
-        view = f"{self._token}_{len(self._views)}"
-        # A global view: both of our sessions see it.
-        data.frame.createGlobalTempView(view)
-        self._views.append(view)
-        relation, shape, raw = sources.as_relation(columns, f"global_temp.{view}")
+        relation, shape, raw = sources.as_relation(columns, self._view(data.frame))
         if check and not data.checked:
             sources.check_values(session, relation, shape, data.records)
         return Source(relation, shape, raw), data.hold or _always
+
+    def _view(self, frame: "DataFrame") -> str:
+        """A frame by a name that both of our sessions know."""
+        name = f"{self._token}_{len(self._views)}"
+        frame.createGlobalTempView(name)
+        self._views.append(name)
+        return f"global_temp.{name}"
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 

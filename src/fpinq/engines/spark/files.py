@@ -23,14 +23,15 @@ from fpinq.model.errors import BadData
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# A name is a name, whatever Hadoop makes of [ ] { } ? * in it, and a folder c=1 is a folder.
-_LITERALLY = {"__globPaths__": "false", "recursiveFileLookup": "true"}
+# A folder c=1 is a folder, and makes no column.
+_EVERYTHING = {"recursiveFileLookup": "true"}
 # Hadoop's own local file system also reads .name.crc, which nobody pinned, and no name with a colon.
 _NO_CHECKSUMS = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
 _URL = re.compile(r"(?P<scheme>[^:/]+):(//(?P<host>[^/]*))?(?P<path>/.*)", re.DOTALL)
+_GLOB = re.compile(r"[\\{}\[\]*?]")
 _AT_A_TIME = 8
 
 DIFFERENT = "the files of one table must have the same columns and types"
@@ -63,7 +64,7 @@ class Elsewhere:
     def hold(self, session: "SparkSession") -> bool:
         """Whether all of them still are what they were."""
         try:
-            return _listed(session, self.urls, _LITERALLY) == self.files
+            return _listed(session, map(_literally, self.urls)) == self.files
         except Exception:
             return False
 
@@ -73,9 +74,14 @@ def is_url(path: object) -> bool:
     return isinstance(path, str) and "://" in path
 
 
-def urls_of(files: Files) -> list[str]:
-    """Files of this machine as Spark wants them."""
-    return [f"file:{path}" for path in files.paths]
+def url_of(path: str) -> str:
+    """A file of this machine, by its absolute path, as Spark wants it; a url is one already."""
+    return f"file:{path}" if path.startswith("/") else path
+
+
+def _literally(url: str) -> str:
+    """A url in which Hadoop finds no glob. (Spark's own way to say so, __globPaths__, is not for Connect.)"""
+    return _GLOB.sub(r"\\\g<0>", url)
 
 
 def resolve(session: "SparkSession", source: Any) -> Elsewhere:
@@ -95,25 +101,24 @@ def resolve(session: "SparkSession", source: Any) -> Elsewhere:
 def _found(session: "SparkSession", given: str | Path) -> Sequence[Listed]:
     url = given if is_url(given) else f"file:{os.path.abspath(os.path.expanduser(os.fspath(given)))}"
     assert isinstance(url, str)
-    everything = {"recursiveFileLookup": "true"}
-    found = _listed(session, [url], _LITERALLY) or _listed(session, [url], everything)
+    found = _listed(session, [_literally(url)]) or _listed(session, [url])
     if not any(file.size for file in found):
         raise BadData(f"no such file, or an empty one: {url}")
     return [file for file in found if file.size]
 
 
-def _listed(session: "SparkSession", urls: Sequence[str], options: dict[str, str]) -> tuple[Listed, ...]:
+def _listed(session: "SparkSession", urls: Iterable[str]) -> tuple[Listed, ...]:
     """What Spark finds, by looking at the files' names and sizes only."""
     from pyspark.errors import AnalysisException
 
+    reader = session.read.format("binaryFile").options(**_EVERYTHING)
     try:
-        frame = session.read.format("binaryFile").options(**options).load(list(urls))
+        rows = reader.load(list(urls)).select("path", "length", "modificationTime").collect()
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return ()
         raise
-    found = {Listed(*row) for row in frame.select("path", "length", "modificationTime").collect()}
-    return tuple(sorted(found, key=lambda file: file.url))
+    return tuple(sorted({Listed(*row) for row in rows}, key=lambda file: file.url))
 
 
 # ── what Spark reads ─────────────────────────────────────────────────────────────────
@@ -121,8 +126,8 @@ def _listed(session: "SparkSession", urls: Sequence[str], options: dict[str, str
 
 def read(session: "SparkSession", urls: Sequence[str], format_: str, **options: str) -> "DataFrame":
     """A frame over files; BadData if Spark would read any others, or not all of them."""
-    given = {**_LITERALLY, **_NO_CHECKSUMS, **options}
-    frame = session.read.format(format_).options(**given).load(list(urls))
+    given = {**_EVERYTHING, **_NO_CHECKSUMS, **options}
+    frame = session.read.format(format_).options(**given).load([_literally(url) for url in urls])
     check_files(frame.inputFiles(), urls)
     return frame
 

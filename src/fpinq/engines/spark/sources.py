@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fpinq.engines.files import Files, is_files
-from fpinq.engines.files import resolve as resolve_here
-from fpinq.engines.spark import files, memory
+from fpinq.engines.files import Files, is_files, resolve
+from fpinq.engines.spark import files, lines, memory
 from fpinq.engines.spark.expressions import SQL_TYPES
+from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import (
     COLUMN_TYPES,
@@ -73,7 +73,13 @@ def is_spark_frame(source: object) -> bool:
     return kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame"
 
 
-def incoming(session: "SparkSession", source: Any, schema: Mapping[str, Type] | None) -> Incoming:
+def incoming(
+    session: "SparkSession",
+    view: lines.View,
+    source: Any,
+    schema: Mapping[str, Type] | None,
+    dialect: Dialect | None,
+) -> Incoming:
     """A source as a frame."""
     if is_spark_frame(source):
         return Incoming(source)
@@ -82,49 +88,39 @@ def incoming(session: "SparkSession", source: Any, schema: Mapping[str, Type] | 
     if not is_files(source):
         return Incoming(memory.read(session, source, schema), checked=True)
     if is_elsewhere(source):
-        return _elsewhere(session, files.resolve(session, source), schema)
-    return _here(session, resolve_here(source), schema)
+        return _elsewhere(session, view, files.resolve(session, source), schema, dialect)
+    return _here(session, view, resolve(source), schema, dialect)
 
 
 def _elsewhere(
-    session: "SparkSession", found: files.Elsewhere, schema: Mapping[str, Type] | None
+    session: "SparkSession",
+    view: lines.View,
+    found: files.Elsewhere,
+    schema: Mapping[str, Type] | None,
+    dialect: Dialect | None,
 ) -> Incoming:
     hold = partial(found.hold, session)
-    if found.format == "csv":
-        return Incoming(_read_csv(session, found.urls, schema), hold=hold)
-    files.check_columns(session, found.urls)
-    frame = files.read(session, found.urls, "parquet")
-    return Incoming(frame, frame.count(), hold)  # without any column: from the footers
+    if found.format == "parquet":
+        files.check_columns(session, found.urls)
+        frame = files.read(session, found.urls, "parquet")
+        return Incoming(frame, frame.count(), hold)  # without any column: from the footers
+    text = lines.elsewhere(session, found)
+    return Incoming(lines.read(session, view, text, schema, dialect), hold=hold, checked=True)
 
 
-def _here(session: "SparkSession", found: Files, schema: Mapping[str, Type] | None) -> Incoming:
-    urls = files.urls_of(found)
-    if found.format == "csv":
-        return Incoming(_read_csv(session, urls, schema), hold=found.hold)
-    records = files.check_footers(found)
-    return Incoming(files.read(session, urls, "parquet"), records, found.hold)
-
-
-def _read_csv(session: "SparkSession", urls: Sequence[str], schema: Mapping[str, Type] | None) -> "DataFrame":
-    """csv with a header. A line that does not fit the types is found now, not at a measurement."""
-    tabs = any(".tsv" in url.lower() for url in urls)
-    reader = session.read.options(
-        header=True,
-        mode="FAILFAST",
-        multiLine=True,
-        escape='"',
-        sep="\t" if tabs else ",",
-        enforceSchema=False,
-        recursiveFileLookup=True,
-        __globPaths__=False,
-    )
-    if schema is None:
-        return reader.option("inferSchema", True).csv(list(urls))
-    names = reader.csv(list(urls)).columns
-    # A column that the schema does not name is not read, so its type is all the same.
-    types = [SQL_TYPES[schema[name]] if name in schema else "STRING" for name in names]
-    listed = ", ".join(f"{identifier(n)} {t}" for n, t in zip(names, types, strict=True))
-    return reader.schema(listed).csv(list(urls))
+def _here(
+    session: "SparkSession",
+    view: lines.View,
+    found: Files,
+    schema: Mapping[str, Type] | None,
+    dialect: Dialect | None,
+) -> Incoming:
+    if found.format == "parquet":
+        records = files.check_footers(found)
+        urls = [files.url_of(path) for path in found.paths]
+        return Incoming(files.read(session, urls, "parquet"), records, found.hold)
+    text = lines.here(found)
+    return Incoming(lines.read(session, view, text, schema, dialect), hold=found.hold, checked=True)
 
 
 def identifier(name: str) -> str:
