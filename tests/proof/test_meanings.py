@@ -1,0 +1,252 @@
+"""Proof and reference engine mean the same by every transformation, plan and query, on random bags."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+from fpinq.checker.instances import KEYED, VISITS, WORDS, bodies, instances
+from fpinq.checker.scope import SCHEMA, K, V
+from fpinq.engines import reference
+from fpinq.engines.reference import Record, Relation, compute, measure, transform
+from fpinq.model.clamps import Clamp
+from fpinq.model.expressions import Schema, Value
+from fpinq.model.plans import Plan, Transformation, rows_at_most
+from fpinq.model.queries import (
+    Choice,
+    Count,
+    Frequencies,
+    Moments,
+    PrimitiveQuery,
+    Rank,
+    Sum,
+    Tree,
+)
+from fpinq.model.transformations import GroupBy, Partitioning
+from fpinq.runtime.mechanisms import coordinates, is_monotone
+from proof import in_coq
+from proof.conftest import Coq
+from proof.in_coq import NotWritten
+
+TRIALS = 4
+ROWS: tuple[Record, ...] = (*KEYED, (None, None), (0, None), (1, 1), (2, 1), (2, 5))
+
+
+def bag(random: Random, schema: Schema) -> Relation:
+    """A few random records, some of them equal, some with nulls."""
+    records = [(text,) for text in (None, *in_coq.TEXTS)] if schema == WORDS else ROWS
+    return Relation(schema, tuple(random.choices(records, k=random.randint(0, 6))))
+
+
+def listed(rows: Iterable[Sequence[Value]]) -> Counter[str]:
+    """A bag of rows as Coq prints them."""
+    return Counter(",".join(map(in_coq.shown, row)) for row in rows)
+
+
+def read(printed: str) -> Counter[str]:
+    """A bag of rows that Coq printed."""
+    return Counter(printed.split(";")) if printed else Counter()
+
+
+# ── transformations ──────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Case:
+    """A transformation, tables for it, and what Coq makes of them."""
+
+    transformation: Transformation
+    tables: tuple[tuple[Relation, ...], ...]
+    term: str
+
+    def differences(self, printed: str) -> int:
+        """How often the reference makes something else."""
+        means = [transform(self.transformation, *tables) for tables in self.tables]
+        assert len(means) == len(printed.split("|"))
+        return sum(
+            listed(mean.rows) != read(found) for mean, found in zip(means, printed.split("|"), strict=True)
+        )
+
+
+def cases() -> list[Case]:
+    """Every instance of the stability search that has integers for values, on random bags."""
+    random, made = Random(11), []
+    for transformation, schemas in instances():
+        tables = tuple(tuple(bag(random, schema) for schema in schemas) for _ in range(TRIALS))
+        try:
+            shape = in_coq.shape(transformation, schemas)
+            supplied = in_coq.arguments(transformation, schemas)
+        except NotWritten:
+            continue
+        given = "; ".join("[" + "; ".join(in_coq.table(t.rows) for t in ts) + "]" for ts in tables)
+        term = f"show_tables (map (meaning (record := row) {shape} {supplied}) [{given}])"
+        made.append(Case(transformation, tables, term))
+    return made
+
+
+@pytest.fixture(scope="module")
+def answered(coq: Coq) -> list[tuple[Case, str]]:
+    """Every case with Coq's answer."""
+    asked = cases()
+    return list(zip(asked, coq([case.term for case in asked]), strict=True))
+
+
+def test_only_averages_are_not_written() -> None:
+    written = {case.transformation for case in cases()}
+    left_out = {t for t, _ in instances()} - written
+    assert len(written) > 300
+    assert all(isinstance(t, GroupBy) and "average" in repr(t.aggregates) for t in left_out)
+
+
+def test_every_transformation_means_the_same(answered: list[tuple[Case, str]]) -> None:
+    wrong = [case.transformation for case, printed in answered if case.differences(printed)]
+    assert wrong == []
+
+
+def _last(table: Relation, at_most: int) -> Relation:
+    return Relation(table.schema, tuple(sorted(table.rows, key=reference.order)[-at_most:]))
+
+
+def _null_last(record: Record) -> tuple[Any, ...]:
+    return tuple((value is None, 0 if value is None else value) for value in record)
+
+
+def _grouped(table: Relation, keys: Sequence[Any]) -> dict[Any, Relation]:
+    return {key: group for key, group in _GROUP(table, keys).items() if None not in key}
+
+
+def _as_sets(left: Relation, right: Relation, bag: bool, f: Callable[[int, int], int]) -> Iterable[Record]:
+    return _BY_MULTIPLICITY(left, right, False, f)
+
+
+_GROUP, _BY_MULTIPLICITY = reference._group, reference._by_multiplicity
+MUTANTS: dict[str, tuple[str, Any]] = {
+    "the last and not the first records": ("_first", _last),
+    "nulls last in the canonical order": ("order", _null_last),
+    "null keys join": ("_without_null_keys", lambda groups: groups),
+    "null keys are no group": ("_group", _grouped),
+    "bags are sets": ("_by_multiplicity", _as_sets),
+    "truncation keeps all": ("_truncate", lambda _, group: group.rows),
+    "truncation keeps nothing": ("_truncate", lambda *_: ()),
+    "aggregates see nothing": ("_aggregate", lambda *_: 0),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_transformation_is_noticed(
+    name: str, answered: list[tuple[Case, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, wrong = MUTANTS[name]
+    monkeypatch.setattr(reference, function, wrong)
+    assert any(case.differences(printed) for case, printed in answered)
+
+
+# ── plans over one person's rows ─────────────────────────────────────────────────────
+
+
+def test_a_person_s_plan_gives_the_same_rows_and_has_the_same_bound(coq: Coq) -> None:
+    random = Random(12)
+    asked: list[tuple[Plan, dict[str, Relation]]] = [
+        (body, {"people": bag(random, SCHEMA), "visits": bag(random, SCHEMA)})
+        for body in bodies()
+        for _ in range(TRIALS)
+    ]
+    terms = []
+    for body, person in asked:
+        people, visits = in_coq.table(person["people"].rows), in_coq.table(person["visits"].rows)
+        plan = in_coq.plan(body, VISITS)
+        tables = f"(fun t => match t with O => {people} | _ => {visits} end)"
+        bound, given = f"show_nat (plan_at_most {plan})", f"show_rows (give (record := row) {tables} {plan})"
+        terms.append(f'({bound} ++ "|" ++ {given})%string')
+    for (body, person), printed in zip(asked, coq(terms), strict=True):
+        bound, rows = printed.split("|")
+        assert int(bound) == rows_at_most(body), body
+        assert read(rows) == listed(compute(body, {}, person).rows), body
+
+
+# ── queries ──────────────────────────────────────────────────────────────────────────
+
+NARROW, WIDE, BELOW, FLAT = Clamp(V, -1, 2), Clamp(V, 0, 6), Clamp(V, -3, 0), Clamp(K, 0, 0)
+NOISY: tuple[PrimitiveQuery, ...] = (
+    Count(),
+    *(Sum(of) for of in (NARROW, WIDE, BELOW, FLAT)),
+    *(Moments(of, degree) for of in (NARROW, WIDE, FLAT) for degree in (1, 2)),
+    *(Frequencies(of) for of in (NARROW, WIDE, FLAT)),
+    *(Tree(of, branching, height) for of in (NARROW, WIDE) for branching in (2, 3) for height in (1, 2, 4)),
+)
+RANKS = tuple(
+    Rank(of, Fraction(a, b)) for of in (NARROW, WIDE) for a, b in ((0, 1), (1, 2), (1, 3), (3, 4), (1, 1))
+)
+CHOICES = (Choice((WIDE, FLAT)), Choice((NARROW, WIDE)), Choice((BELOW,)), Choice((FLAT,)))
+
+
+def _tables() -> list[Relation]:
+    random = Random(13)
+    return [bag(random, SCHEMA) for _ in range(5)]
+
+
+def _integers(printed: str) -> list[int]:
+    return [int(number) for number in printed.split(",") if number]
+
+
+def test_what_noise_is_added_to_and_its_sensitivity_are_the_same(coq: Coq) -> None:
+    asked = [(query, table) for query in NOISY for table in _tables()]
+    written = [(in_coq.query(query, SCHEMA), in_coq.table(table.rows)) for query, table in asked]
+    terms = [f"show_list show_Z (sensitivity {q} :: measure (coordinates {q}) {t})" for q, t in written]
+    for (query, table), printed in zip(asked, coq(terms), strict=True):
+        (statistic,) = measure(table, None, (query,))
+        match query:
+            case Tree():
+                exact = query.nodes(statistic)
+            case Count() | Sum() | Moments() | Frequencies():
+                exact = [statistic.get(coordinate, 0) for coordinate in coordinates(query)]
+            case _:
+                pytest.fail("a choice")
+        assert _integers(printed) == [query.sensitivity, *exact], query
+
+
+def test_what_is_chosen_by_its_sensitivity_and_whether_it_is_monotone_are_the_same(coq: Coq) -> None:
+    tables = _tables()
+    ranks = [(rank, table) for rank in RANKS for table in tables]
+    choices = [(choice, table) for choice in CHOICES for table in tables]
+    terms = []
+    for rank, table in ranks:
+        of = in_coq.query(rank, SCHEMA)
+        c, f = of.removeprefix("(Rank ").removesuffix(")"), in_coq.table(table.rows)
+        split = c.index(" (Build_Fraction")
+        terms.append(f"show_list show_Z (sensitivity {of} :: rank_scores {c[:split]} {c[split:]} {f})")
+    for choice, table in choices:
+        of = in_coq.query(choice, SCHEMA)
+        clamps = "[" + "; ".join(in_coq.clamp(c, SCHEMA) for c in choice.of) + "]"
+        monotone = f"(if is_monotone {clamps} then 1 else 0)%Z"
+        scored = f"candidate_scores {clamps} {in_coq.table(table.rows)}"
+        terms.append(f"show_list show_Z (sensitivity {of} :: {monotone} :: {scored})")
+    found = coq(terms)
+    for (rank, table), printed in zip(ranks, found, strict=False):
+        (statistic,) = measure(table, None, (rank,))
+        runs = rank.scores(statistic)
+        scores = [score for first, last, score in runs for _ in range(last - first + 1)]
+        assert _integers(printed) == [rank.sensitivity, *scores], rank
+    for (choice, table), printed in zip(choices, found[len(ranks) :], strict=True):
+        (statistic,) = measure(table, None, (choice,))
+        scores = [statistic.get(candidate, 0) for candidate in range(len(choice.of))]
+        assert _integers(printed) == [choice.sensitivity, int(is_monotone(choice)), *scores], choice
+
+
+def test_a_parallel_query_asks_of_the_same_parts(coq: Coq) -> None:
+    random, keys = Random(14), (None, 1, 0, 2)
+    by = Partitioning(K, keys)
+    tables = [bag(random, SCHEMA) for _ in range(20)]
+    parts = "; ".join(f"[{in_coq.cell(key)}]" for key in keys)
+    terms = [
+        "show_list show_nat (map (fun k => List.length (Stability.members (fun r => [column 0 r]) k "
+        f"{in_coq.table(table.rows)})) [{parts}])"
+        for table in tables
+    ]
+    for table, printed in zip(tables, coq(terms), strict=True):
+        counts = [s.get(0, 0) for s in measure(table, by, (Count(),) * len(keys))]
+        assert _integers(printed) == counts
