@@ -13,7 +13,7 @@ Time     naive timestamps in microseconds; years 1 to 9999; Monday is weekday 0.
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Any
@@ -39,6 +39,9 @@ STRING, DATE, TIMESTAMP = Type.STRING, Type.DATE, Type.TIMESTAMP
 # The longest string an operator makes: a bound on what one row can cost.
 MAX_STRING = 65_536
 
+# An engine may compare this many characters at once with what it searches for.
+SEARCHED = 16
+
 # Case mapping is this table and nothing else: engines and versions disagree beyond it.
 _BLOCKS = [(0x41, 0x5B), (0xC0, 0xD7), (0xD8, 0xDF), (0x391, 0x3A2), (0x3A3, 0x3AA), (0x410, 0x430)]
 UPPER = "".join(chr(c) for first, after in _BLOCKS for c in range(first, after))
@@ -53,6 +56,11 @@ class Operator:
 
     `literal` says which arguments must be constants, `takes_null` that the
     value is asked for null arguments too.
+
+    What it costs is public: `units` for every application, `per_character` of
+    its text arguments; a search costs that for every sixteen characters of what
+    it looks for. `length` is how long the text it gives can be, from how long
+    its arguments can be; 0 if it gives none. A unit is what `work` says.
     """
 
     signatures: tuple[tuple[tuple[Type, ...], Type], ...]
@@ -60,6 +68,15 @@ class Operator:
     literal: frozenset[int] = frozenset()
     takes_null: bool = False
     variadic: bool = False
+    units: int = 20
+    per_character: int = 1
+    search: bool = False
+    length: Callable[..., int] = lambda *lengths: 0
+
+    def cost(self, lengths: Sequence[int]) -> int:
+        """The units of one application to arguments of these lengths; what is no text has length 0."""
+        repeated = 1 + lengths[1] // SEARCHED if self.search else 1
+        return self.units + len(lengths) + self.per_character * sum(lengths) * repeated
 
 
 def type_of(expression: Expression, schema: Schema) -> Type:
@@ -261,6 +278,18 @@ def _concat(a: str, b: str) -> str | None:
     return a + b if len(a) + len(b) <= MAX_STRING else None
 
 
+def _longest(*lengths: int) -> int:
+    return max(lengths)
+
+
+def _together(a: int, b: int) -> int:
+    return min(a + b, MAX_STRING)
+
+
+# The digits of an integer and its sign, or of a date.
+_WRITTEN = 20
+
+
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time())
 
@@ -316,44 +345,64 @@ OPERATORS: dict[str, Operator] = {
     "or": Operator((((BOOL, BOOL), BOOL),), _or, takes_null=True),
     "not": Operator((((BOOL,), BOOL),), lambda a: not a),
     "if_else": Operator(
-        tuple(((BOOL, t, t), t) for t in COLUMN_TYPES), lambda c, a, b: a if c else b, takes_null=True
+        tuple(((BOOL, t, t), t) for t in COLUMN_TYPES),
+        lambda c, a, b: a if c else b,
+        takes_null=True,
+        length=_longest,
     ),
     "is_in": Operator(_each(COLUMN_TYPES, BOOL, 2), lambda a, *values: a in values, variadic=True),
     "is_null": Operator(_each(COLUMN_TYPES, BOOL), lambda a: a is None, takes_null=True),
-    "fill_null": Operator(_each(COLUMN_TYPES, arity=2), lambda a, b: b if a is None else a, takes_null=True),
-    "to_bool": Operator((((STRING,), BOOL),), _parse_bool),
+    "fill_null": Operator(
+        _each(COLUMN_TYPES, arity=2), lambda a, b: b if a is None else a, takes_null=True, length=_longest
+    ),
+    "to_bool": Operator((((STRING,), BOOL),), _parse_bool, units=150),
     "to_int64": Operator(
         (((BOOL,), INT64), ((FLOAT64,), INT64), ((STRING,), INT64)),
         lambda a: _parse_int(a) if isinstance(a, str) else _truncate(a),
+        units=150,
     ),
     "to_float64": Operator(
         (((BOOL,), FLOAT64), ((INT64,), FLOAT64), ((STRING,), FLOAT64)),
         lambda a: _parse_float(a) if isinstance(a, str) else float(a),
+        units=150,
     ),
-    "to_string": Operator((((INT64,), STRING), ((DATE,), STRING)), str),
+    "to_string": Operator((((INT64,), STRING), ((DATE,), STRING)), str, units=50, length=lambda a: _WRITTEN),
     "to_date": Operator(
         (((STRING,), DATE), ((TIMESTAMP,), DATE)),
         lambda a: _parse_date(a) if isinstance(a, str) else a.date(),
+        units=300,
     ),
     "to_timestamp": Operator(
         (((STRING,), TIMESTAMP), ((DATE,), TIMESTAMP)),
         lambda a: _parse_timestamp(a) if isinstance(a, str) else _midnight(a),
+        units=500,
     ),
-    "lower": Operator(_each([STRING]), lambda s: s.translate(_LOWERED)),
-    "upper": Operator(_each([STRING]), lambda s: s.translate(_RAISED)),
-    "strip": Operator(_each([STRING]), lambda s: s.strip(SPACE)),
+    "lower": Operator(
+        _each([STRING]), lambda s: s.translate(_LOWERED), units=5_000, per_character=20, length=_longest
+    ),
+    "upper": Operator(
+        _each([STRING]), lambda s: s.translate(_RAISED), units=5_000, per_character=20, length=_longest
+    ),
+    "strip": Operator(_each([STRING]), lambda s: s.strip(SPACE), per_character=8, length=_longest),
     "length": Operator(_each([STRING], INT64), len),
     "substring": Operator(
         (((STRING, INT64, INT64), STRING),),
         lambda s, start, length: s[start : start + length],
         literal=frozenset({1, 2}),
+        per_character=2,
+        length=_longest,
     ),
-    "concat": Operator(_each([STRING], arity=2), _concat),
-    "contains": Operator(_each([STRING], BOOL, 2), lambda s, part: part in s),
+    "concat": Operator(_each([STRING], arity=2), _concat, per_character=2, length=_together),
+    "contains": Operator(_each([STRING], BOOL, 2), lambda s, part: part in s, per_character=8, search=True),
     "starts_with": Operator(_each([STRING], BOOL, 2), lambda s, part: s.startswith(part)),
     "ends_with": Operator(_each([STRING], BOOL, 2), lambda s, part: s.endswith(part)),
     "split": Operator(
-        (((STRING, STRING), Type.STRINGS),), lambda s, separator: s.split(separator), literal=frozenset({1})
+        (((STRING, STRING), Type.STRINGS),),
+        lambda s, separator: s.split(separator),
+        literal=frozenset({1}),
+        per_character=20,
+        search=True,
+        length=_longest,
     ),
     "year": Operator(_each(_TIMES, INT64), lambda t: t.year),
     "month": Operator(_each(_TIMES, INT64), lambda t: t.month),

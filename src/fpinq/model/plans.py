@@ -32,11 +32,18 @@ from fpinq.model.transformations import (
     UniqueBy,
     Where,
     check_count,
+    deepest,
 )
 
 # A plan is a tree: a shared table counts as often as it is used.
 MAX_DEPTH = 250
 MAX_NODES = 5_000
+
+# An engine nests what it is told: a step of a plan this often, an operator of its expressions this often.
+# Beyond so many levels it could fail, and that would be after the charge.
+STEP_LEVELS = 9
+OPERATOR_LEVELS = 3
+MAX_LEVELS = 3_600
 
 
 @dataclass(frozen=True)
@@ -134,14 +141,16 @@ class Term:
     op: Tag["term"] = field(default="term", repr=False)
     depth: int = field(init=False, repr=False, compare=False)
     nodes: int = field(init=False, repr=False, compare=False)
+    levels: int = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         inside = (self.transformation.body,) if isinstance(self.transformation, Flatten) else ()
-        depth, nodes = 1, 1
+        depth, nodes, below = 1, 1, 0
         for plan in self.arguments + inside:
             if isinstance(plan, Term):
                 depth, nodes = max(depth, 1 + plan.depth), nodes + plan.nodes
+                below = max(below, plan.levels)
             else:
                 nodes += 1
         if depth > MAX_DEPTH or nodes > MAX_NODES:
@@ -149,8 +158,14 @@ class Term:
                 f"the plan is too large: at most {MAX_DEPTH} transformations on top of each other and "
                 f"{MAX_NODES} in all, a table counted as often as it is used"
             )
+        levels = below + STEP_LEVELS + OPERATOR_LEVELS * deepest(self.transformation)
+        if levels > MAX_LEVELS:
+            raise BadTransformation(
+                "the plan is too deep: fewer transformations with deep expressions on top of each other"
+            )
         object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "_hash", hash((self.transformation, self.arguments)))
 
     def __hash__(self) -> int:

@@ -14,7 +14,7 @@ its arguments, row by row or key by key.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Literal as Tag
 
 from fpinq.model.clamps import Clamp, check_clamp
@@ -24,11 +24,13 @@ from fpinq.model.expressions import (
     Apply,
     Column,
     Expression,
+    Literal,
     Schema,
     Type,
     Value,
     canonical_float,
     checked_value,
+    depth_of,
     is_text,
     nodes_of,
 )
@@ -537,6 +539,21 @@ class PartOf(_OfOne):
         if not 0 <= self.index < len(self.by.keys):
             raise BadPartition(f"there is no part number {self.index}")
         return table
+
+
+def deepest(part: object) -> int:
+    """How deeply the operators in a transformation, or in a part of one, are nested."""
+    match part:
+        case Column() | Literal() | Apply():
+            return depth_of(part)
+        case Clamp(value=value) | Aggregate(value=value) | Partitioning(key=value):
+            return deepest(value)
+        case tuple():
+            return max(map(deepest, part), default=0)
+        case LiteralTable():
+            return 0
+    own = [getattr(part, f.name) for f in fields(part)] if is_dataclass(part) else []
+    return max(map(deepest, own), default=0)
 
 
 def joined_schema(left: Schema, right: Schema) -> Schema:

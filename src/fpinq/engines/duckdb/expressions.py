@@ -48,6 +48,9 @@ _LONGEST = 2**31 - 1
 # The optimiser copies an expression into every filter above it. Beyond this many
 # leaves after such copying, a barrier keeps it where it is.
 MAX_WEIGHT = 256
+# An operator that reads every character of a text weighs as much as this many leaves, so that
+# no more than three copies of it are made (docs/decisions/0073).
+TEXT_WEIGHT = 65
 
 _ZERO = "'0'::DOUBLE"
 
@@ -129,7 +132,9 @@ class Scope:
         if expression.operator == "is_in":
             return _is_in(self, *arguments)
         gives = _RESULTS[expression.operator, tuple(code.type for code in arguments)]
-        return _OPERATORS[expression.operator](self, gives, *arguments)
+        code = _OPERATORS[expression.operator](self, gives, *arguments)
+        reads = OPERATORS[expression.operator].per_character > 1 and arguments[0].type is Type.STRING
+        return replace(code, weight=max(code.weight, TEXT_WEIGHT)) if reads else code
 
     def output(self, expression: Expression) -> Code:
         """The SQL of an expression that becomes a column or a predicate: no heavier than MAX_WEIGHT."""
