@@ -39,6 +39,7 @@ from fpinq.ledger.errors import (
     RegisteredDifferently,
     RequestReused,
     SameData,
+    TooManyQueries,
 )
 from fpinq.model.errors import (
     BadData,
@@ -104,6 +105,7 @@ __all__ = [
     "SameData",
     "Table",
     "TooLarge",
+    "TooManyQueries",
     "TooManyRequests",
     "Unavailable",
     "UnboundedStability",

@@ -23,7 +23,7 @@ WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
 def config(tmp_path: Path) -> Path:
     (tmp_path / "people.csv").write_text("age,gender\n" + "".join(f"{i},{i % 2}\n" for i in range(90)))
     file = tmp_path / "fpinq.toml"
-    file.write_text("[datasets.people]\npath = 'people.csv'\nbudget = 1\n")
+    file.write_text("[datasets.people]\npath = 'people.csv'\nrows_at_most = 1000000\nbudget = 1\n")
     return file
 
 

@@ -44,3 +44,21 @@ def test_a_length_is_a_whole_number_of_characters(length: object) -> None:
 def test_only_text_has_a_length() -> None:
     with pytest.raises(fp.ProgramError, match="only text has a max_length"):
         fp.protect(ROWS, budget=1, engine="reference", columns={"id": fp.Column(max_length=3)})
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_data_with_more_rows_than_promised_is_refused(engine: str) -> None:
+    fp.protect(ROWS, budget=1, engine=engine, rows_at_most=4)
+    with pytest.raises(fp.BadData, match="the data has more rows than rows_at_most = 3"):
+        fp.protect(ROWS, budget=1, engine=engine, rows_at_most=3)
+    people = {"a": ROWS, "b": ROWS[:2]}
+    most = {"a": 1, "b": 1}
+    fp.protect(people, unit="id", rows_per_unit=most, budget=1, engine=engine, rows_at_most={"a": 4, "b": 2})
+    with pytest.raises(fp.BadData, match="b has more rows than rows_at_most = 1"):
+        fp.protect(people, unit="id", rows_per_unit=most, budget=1, engine=engine, rows_at_most={"b": 1})
+
+
+@pytest.mark.parametrize("promised", [0, -1, 1.5, True, {"c": 1}])
+def test_a_promise_is_a_whole_number_for_a_table_that_is_there(promised: object) -> None:
+    with pytest.raises(fp.ProgramError, match="rows_at_most"):
+        fp.protect(ROWS, budget=1, engine="reference", rows_at_most=promised)

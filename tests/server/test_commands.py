@@ -122,7 +122,8 @@ def test_listing_makes_no_ledger_and_keeps_its_columns_apart(
     config: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path(config).write_text(
-        "[datasets.people]\npath = 'people.csv'\nbudget = '16133333333333333/50000000000000000'\n"
+        "[datasets.people]\npath = 'people.csv'\nrows_at_most = 1000\n"
+        "budget = '16133333333333333/50000000000000000'\n"
     )
     assert main(["dataset", "list", "--config", config]) == 0
     shown = capsys.readouterr().out.splitlines()

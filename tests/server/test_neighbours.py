@@ -18,7 +18,7 @@ from fpinq.model.expressions import Type
 from fpinq.model.queries import Choice, PrimitiveQuery, Rank, Statistic
 from fpinq.runtime.mechanisms import Released, coordinates
 from fpinq.server.quantum import until_release
-from server.live import COUNT, Live, people, serve
+from server.live import COUNT, LIFTED, Live, people, serve
 
 ROWS = [{"age": age, "name": name} for age, name in [(30, "a"), (40, "b b"), (50, ""), (60, "7")]]
 # One person more, for whom every expression below has no value or an extreme one.
@@ -179,7 +179,7 @@ def test_what_is_told_of_data_sets_leaves_at_multiples_of_the_quantum_too(tmp_pa
 
 def test_more_work_for_one_record_than_allowed_is_refused_before_the_charge(tmp_path: Path) -> None:
     """A table of 10¹² rows if one person is there, and of none if not: running out of time told which."""
-    with serve(tmp_path, people(1), limits={"rows_per_record": 10_000}) as live:
+    with serve(tmp_path, people(1), limits={**LIFTED, "rows_per_record": 10_000}) as live:
         table = live.connect()["people"].where(lambda x: x.age == 37)
         for _ in range(2):
             table = table.select_many(lambda x: [x.age] * 100, at_most=100).select(lambda x: {"age": x.value})
@@ -238,7 +238,7 @@ def test_no_name_keeps_auditors_from_reading_the_trace(tmp_path: Path) -> None:
 
 
 def test_public_tables_that_grow_without_end_are_stopped(tmp_path: Path) -> None:
-    with serve(tmp_path, people(1), limits={"query_seconds": 1, "literal_rows": 9000}) as live:
+    with serve(tmp_path, people(1), limits={**LIFTED, "query_seconds": 1, "literal_rows": 9000}) as live:
         live.connect()  # a session of its own
         token = live.token()
         session = live.session(token)

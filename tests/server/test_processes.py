@@ -61,7 +61,8 @@ def folder(tmp_path: Path, place: str) -> Path:  # noqa: F811
     rows = "".join(f"{i % 90},{i % 2}\n" for i in range(100))
     (tmp_path / "people.csv").write_text(f"age,gender\n{rows}")
     (tmp_path / "fpinq.toml").write_text(
-        f"ledger = {json.dumps(place)}\n[datasets.people]\npath = 'people.csv'\nbudget = 1\n"
+        f"ledger = {json.dumps(place)}\n[datasets.people]\npath = 'people.csv'\n"
+        "rows_at_most = 1000\nbudget = 1\n"
     )
     return tmp_path
 

@@ -5,13 +5,19 @@ import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpinq.cli.constants import constant, number
 from fpinq.cli.options import number as whole
 from fpinq.model.epsilon import decimal_down
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Type
+
+if TYPE_CHECKING:
+    from fpinq.server.config import DataSet
+
+# No table has more rows: what is said before it is known.
+MOST = 10**18
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,8 +32,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add.add_argument("--engine", default="duckdb")
     add.add_argument("--unit", help="the column that says whose row it is")
     add.add_argument("--rows-per-unit", type=whole, help="how many rows one unit may have")
+    add.add_argument("--rows-at-most", type=whole, help="how many rows it can have: a public promise")
     add.add_argument("--bounds", action="append", default=[], metavar="age=0:110", help="public bounds")
     add.add_argument("--keys", action="append", default=[], metavar="gender=0,1", help="public keys")
+    add.add_argument(
+        "--max-length", action="append", default=[], metavar="name=40", help="how long its texts can be"
+    )
     add.add_argument("--schema", action="append", default=[], metavar="age=int64", help="a column's type")
     add.add_argument("--cap", action="append", default=[], metavar="alice=0.5", help="an analyst's share")
     names = [commands.add_parser(verb, help=text) for verb, text in _VERBS.items()]
@@ -61,6 +71,10 @@ def _add(arguments: Namespace) -> int:
     if before and name in load(file).data_sets:
         raise ProgramError(f"there is a data set {name!r} already")
     settings = _settings(arguments)
+    if "rows_at_most" not in settings:
+        unbounded = {**settings, "rows_at_most": MOST}
+        proposed = parse({"datasets": {name: unbounded}}, file.parent).data_sets[name]
+        settings["rows_at_most"] = _proposed(proposed)
     # What the server would refuse is refused here, where it is written.
     found = schemas(parse({"datasets": {name: settings}}, file.parent).data_sets[name])
     settings |= _columns(arguments, {} if found is None else dict(found[name].columns))
@@ -83,10 +97,31 @@ def _settings(arguments: Namespace) -> dict[str, Any]:
         "budget": arguments.budget,
         "unit": arguments.unit,
         "rows_per_unit": arguments.rows_per_unit,
+        "rows_at_most": arguments.rows_at_most,
         "schema": dict(map(_pair, arguments.schema)) or None,
         "caps": dict(map(_pair, arguments.cap)) or None,
     }
     return {key: value for key, value in settings.items() if value is not None}
+
+
+def _proposed(data_set: "DataSet") -> int:
+    """A round number of rows, well above what there is; said to be a promise."""
+    from fpinq.server.oversight import rows
+
+    found = rows(data_set)
+    if found is None:
+        raise ProgramError("say how many rows it can have: --rows-at-most, a public promise")
+    number = round_above(2 * found)
+    print(
+        f"rows_at_most = {number}: a round number above what the data has now. It is your public promise: "
+        "change it if you know a better one without the data"
+    )
+    return number
+
+
+def round_above(number: int) -> int:
+    """The least of 1,000, 10,000, … that is no less."""
+    return int(10 ** max(3, len(str(max(number - 1, 0)))))
 
 
 def _columns(arguments: Namespace, types: Mapping[str, Type]) -> dict[str, Any]:
@@ -97,6 +132,8 @@ def _columns(arguments: Namespace, types: Mapping[str, Type]) -> dict[str, Any]:
         if not colon:
             raise ProgramError(f"--bounds {column}={bounds}: write {column}=LOW:HIGH, such as age=0:110")
         columns.setdefault(column, {})["bounds"] = [number(low), number(high)]
+    for column, length in map(_pair, arguments.max_length):
+        columns.setdefault(column, {})["max_length"] = whole(length)
     for column, keys in map(_pair, arguments.keys):
         columns.setdefault(column, {})["keys"] = [constant(key, types.get(column)) for key in keys.split(",")]
     return {"columns": columns} if columns else {}

@@ -25,7 +25,10 @@ from fpinq.model.transformations import Concat, LiteralTable
 from fpinq.runtime import InMemory, ProtectedSystem
 from fpinq.runtime.contents import contents_of
 from fpinq.runtime.in_memory import relation
+from fpinq.runtime.promises import check_rows
 
+# What the one table of a root of rows is called where tables have names.
+ONE = "the data"
 # Hashing more bytes than this is worth a line on the terminal.
 LONG = 10**9
 
@@ -37,6 +40,7 @@ def protect(
     name: str | None = None,
     unit: str | None = None,
     rows_per_unit: int | Mapping[str, int] | None = None,
+    rows_at_most: int | Mapping[str, int] | None = None,
     columns: Mapping[str, Any] | None = None,
     schema: Mapping[str, Any] | None = None,
     ledger: Any = None,
@@ -49,12 +53,18 @@ def protect(
     a dict of tables about the same people, with rows_per_unit= for each, gives
     a dict of tables that share the budget.
 
+    rows_at_most= is a public promise of how many rows there are, or of each of
+    several tables; data with more rows is BadData.
+
     With ledger= (a file, or a postgresql:// address) the budget survives the
     process: the same data under the same name goes on with what is left,
     changed data is DataChanged, and the same data under another name SameData.
     """
     label = _named(data, name, ledger)
-    root = _Root(system_for(engine, ledger), label, budget, recorded=ledger is not None)
+    promised = _promised(rows_at_most, data)
+    root = _Root(
+        system_for(engine, ledger), label, budget, recorded=ledger is not None, rows_at_most=promised
+    )
     if unit is None:
         if rows_per_unit is not None:
             raise ProgramError("rows_per_unit needs unit=…: the column that says whose row it is")
@@ -94,6 +104,7 @@ class _Root:
         *,
         recorded: bool = False,
         block_of: str | None = None,
+        rows_at_most: Mapping[str, int] | None = None,
     ) -> None:
         self.system = system
         self.label = label
@@ -103,6 +114,7 @@ class _Root:
         self.name = label if recorded else fresh_root(system, label)
         self.recorded = recorded
         self.block_of = block_of
+        self.rows_at_most = rows_at_most or {}
 
     def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
         """The table of a root whose records are rows."""
@@ -176,7 +188,7 @@ class _Root:
         """Give the data to the engine and the root to the system; its shape."""
         engine: DataEngine = self.system.engine  # type: ignore[assignment]
         if not self.recorded:
-            shape = add(engine)
+            shape = self._added(engine, add)
             self.system.protect(self.name, shape, self.budget, unit=unit, block_of=self.block_of)
             return shape
         contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
@@ -186,9 +198,17 @@ class _Root:
         known = self.system.roots().get(self.name)
         if known is not None:
             return known.shape
-        shape = add(engine)
+        shape = self._added(engine, add)
         contents.check_unchanged(self.name)
         self.system.protect(self.name, shape, self.budget, **facts)
+        return shape
+
+    def _added(self, engine: DataEngine, add: Callable[[DataEngine], Shape]) -> Shape:
+        """The shape of data that the engine has now; BadData if there are more rows than promised."""
+        shape = add(engine)
+        if self.rows_at_most:
+            found = engine.rows_in(self.name)
+            check_rows({**found, ONE: sum(found.values())}, self.rows_at_most)
         return shape
 
 
@@ -222,6 +242,20 @@ def append(table: Table, data: Any, *, budget: Any, name: str | None = None) -> 
     one = body.table
     grown = block.of_persons({one: data}, unit, {one: body.at_most}, {one: schema}, {one: table._columns})
     return table.concat(grown[one])
+
+
+def _promised(rows_at_most: int | Mapping[str, int] | None, data: Any) -> dict[str, int]:
+    """The rows that an owner promises, by table."""
+    if rows_at_most is None:
+        return {}
+    tables = list(data) if isinstance(data, Mapping) else [ONE]
+    given = rows_at_most if isinstance(rows_at_most, Mapping) else dict.fromkeys(tables, rows_at_most)
+    for table, most in given.items():
+        if table not in tables:
+            raise ProgramError(f"rows_at_most: unknown table {table!r}{suggest(table, tables)}")
+        if type(most) is not int or most < 1:
+            raise ProgramError("rows_at_most is a whole number ≥ 1, or one for each table")
+    return dict(given)
 
 
 def _is_whole(plan: Plan) -> bool:

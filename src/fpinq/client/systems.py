@@ -59,6 +59,9 @@ class DataEngine(Engine, Protocol):
     ) -> Persons:
         """Make them the tables of a root of persons; its shape."""
 
+    def rows_in(self, root: str) -> Mapping[str, int]:
+        """How many rows each table of a root has."""
+
 
 _systems: dict[object, ProtectedSystem] = {}
 _roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process

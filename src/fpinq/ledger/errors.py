@@ -45,6 +45,14 @@ class Frozen(ProgramError):
         super().__init__(f"the owner has frozen {name!r}: it cannot be asked until it is unfrozen")
 
 
+class TooManyQueries(ProgramError):
+    """A session that has asked as many queries as one may. Nothing was charged."""
+
+    def __init__(self, at_most: int) -> None:
+        self.at_most = at_most
+        super().__init__(f"a session asks at most {at_most} queries, and this one has")
+
+
 class OthersSession(ProgramError):
     """A session that another analyst opened."""
 

@@ -40,7 +40,7 @@ from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RequestReused
 from fpinq.ledger.kept import Kept
 from fpinq.ledger.observations import Released
 from fpinq.ledger.opening import look, read_accounts, take_owners
-from fpinq.ledger.programs import Budgets, Session, check_owner, followed, opened, opening
+from fpinq.ledger.programs import Budgets, Session, check_owner, check_queries, followed, opened, opening
 from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import PAGE, Pages, Store
 from fpinq.ledger.totals import Account, Amounts, Totals
@@ -122,11 +122,13 @@ class Ledger:
         request_id: str | None = None,
         analyst: str | None = None,
         check: Check = lambda label: None,
+        queries_at_most: int | None = None,
     ) -> Acted:
         """One step of a session's program, durably.
 
         check sees the label before anything is written, and may raise to
-        prevent it. A request id that is known stands for its first action: the
+        prevent it; TooManyQueries if it would be one query more than a session
+        may ask. A request id that is known stands for its first action: the
         same action gets what that got, another is RequestReused.
         """
         _check_name(session, "a session")
@@ -146,6 +148,7 @@ class Ledger:
                 program = self._session(pages, session, analyst)
                 decision = self._budgets.decide(program, action)
                 transition = decision.transition
+                check_queries(decision.session, queries_at_most)
                 check(transition.label)
                 took = Took(session, analyst, request_id, action, transition.rule, decision.charged)
                 charged = self._budgets.charged(analyst, decision.units)

@@ -16,7 +16,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fpinq.ledger.entries import Registered, Took
-from fpinq.ledger.errors import Frozen, LedgerCorrupt, OthersSession, RegisteredDifferently, SameData
+from fpinq.ledger.errors import (
+    Frozen,
+    LedgerCorrupt,
+    OthersSession,
+    RegisteredDifferently,
+    SameData,
+    TooManyQueries,
+)
 from fpinq.ledger.spending import less, units
 from fpinq.ledger.totals import Account, Amounts
 from fpinq.model.actions import Action, AskBudget, Query, TableVariable
@@ -32,11 +39,12 @@ LOOK_AT_BUDGETS = (Query, AskBudget)
 
 
 class Session(NamedTuple):
-    """One client program: who it belongs to, its configuration, and the units it has taken of each root."""
+    """One client program: whose it is, its configuration, what it has taken of each root, its queries."""
 
     analyst: str | None
     configuration: Configuration
-    taken: Mapping[str, int]
+    taken: Mapping[str, int]  # in units
+    queries: int = 0  # those that were charged
 
     def spent(self, root: str) -> Fraction:
         """What this session was charged at a root, exactly."""
@@ -50,8 +58,9 @@ class Session(NamedTuple):
 
     def after(self, transition: Transition) -> tuple["Session", dict[str, Fraction], dict[str, int]]:
         """The session after a step, and what that charged at each root: exactly, and in units."""
-        after = Session(self.analyst, transition.configuration, self.taken)
-        if transition.rule != "Query":
+        asked = transition.rule == "Query"
+        after = Session(self.analyst, transition.configuration, self.taken, self.queries + asked)
+        if not asked:
             return after, {}, {}
         charged: dict[str, Fraction] = {}
         more: dict[str, int] = {}
@@ -62,7 +71,7 @@ class Session(NamedTuple):
                 more[root.name] = units(now) - self.taken.get(root.name, 0)
         if more:
             taken = {**self.taken, **{name: self.taken.get(name, 0) + n for name, n in more.items()}}
-            after = Session(self.analyst, transition.configuration, taken)
+            after = after._replace(taken=taken)
         return after, charged, more
 
 
@@ -252,6 +261,12 @@ def stepped(c: Configuration, seq: int, took: Took) -> Transition:
     if transition.rule != took.rule:
         raise LedgerCorrupt(seq, f"the rule is {transition.rule}, not {took.rule}")
     return transition
+
+
+def check_queries(session: Session, at_most: int | None) -> None:
+    """TooManyQueries if a session would have asked more than that."""
+    if at_most is not None and session.queries > at_most:
+        raise TooManyQueries(at_most)
 
 
 def check_owner(session: Session, name: str, analyst: str | None) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from fpinq.ledger import Acted, Registered, Released
 from fpinq.ledger.ledger import Check
-from fpinq.ledger.programs import Budgets, Session, check_owner, opened
+from fpinq.ledger.programs import Budgets, Session, check_owner, check_queries, opened
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import LedgerError
 from fpinq.model.expressions import Schema
@@ -30,6 +30,7 @@ class Record(Protocol):
         request_id: str | None = None,
         analyst: str | None = None,
         check: Check = lambda label: None,
+        queries_at_most: int | None = None,
     ) -> Acted:
         """One step, kept before this returns. Raises LedgerError if it cannot be; then it does not happen."""
 
@@ -66,6 +67,7 @@ class InMemory:
         request_id: str | None = None,
         analyst: str | None = None,
         check: Check = lambda label: None,
+        queries_at_most: int | None = None,
     ) -> Acted:
         """One step. Requests are not remembered, so an id says nothing here.
 
@@ -79,6 +81,7 @@ class InMemory:
         with self._lock:
             decision = self._budgets.decide(self._session(session, analyst), action)
             transition = decision.transition
+            check_queries(decision.session, queries_at_most)
             check(transition.label)
             self._budgets.add(analyst, decision.units)
             self._sessions[session] = decision.session

@@ -64,6 +64,7 @@ FAILURES: dict[type[Exception], Failure] = {
     TooLarge: Failure("too_large", 413, 2),
     NotAuthenticated: Failure("not_authenticated", 401, 4),
     NotAllowed: Failure("not_allowed", 403, 4),
+    recorded.TooManyQueries: Failure("too_many_queries", 403, 2),
     recorded.OthersSession: Failure("unknown_session", 404, 2),
     UnknownDataSet: Failure("unknown_data_set", 404, 2),
     recorded.RequestReused: Failure("request_reused", 409, 2),

@@ -31,6 +31,8 @@ from fpinq.runtime.record import InMemory, Record
 from fpinq.runtime.statistics import Statistics
 
 Mechanism = Callable[[PrimitiveQuery, Statistic, Fraction], Released]
+# Raises what refuses a measurement, from public numbers alone, before it is charged for.
+Admit = Callable[[Measure], None]
 
 
 class ProtectedSystem:
@@ -40,8 +42,18 @@ class ProtectedSystem:
     program is the system's own.
     """
 
-    def __init__(self, engine: Engine, *, record: Record | None = None, mechanism: Mechanism = draw) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        record: Record | None = None,
+        mechanism: Mechanism = draw,
+        admit: Admit = lambda label: None,
+        queries_at_most: int | None = None,
+    ) -> None:
         self.engine = engine
+        self._admit = admit
+        self._queries_at_most = queries_at_most
         self.record: Record = InMemory() if record is None else record
         self._mechanism = mechanism
         self._statistics = Statistics(engine)
@@ -64,7 +76,9 @@ class ProtectedSystem:
         would tell about the data. A request id that was acted on is told the same again.
         """
         self._drop()
-        acted = self.record.act(session or self._session, action, request_id, analyst, self._check)
+        acted = self.record.act(
+            session or self._session, action, request_id, analyst, self._check, self._queries_at_most
+        )
         if acted.released is not None:
             return Answered(acted.released, acted.charged)
         if not isinstance(acted.label, Measure):
@@ -94,6 +108,7 @@ class ProtectedSystem:
             return
         if missing := roots_of(label.plan) - self._roots.keys():
             raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
+        self._admit(label)
         check = getattr(self.engine, "check_unchanged", None)
         if check is not None:
             check(label.plan)

@@ -130,7 +130,7 @@ def _add_public_facts(app: FastAPI, house: House) -> None:
 
     @app.get("/limits", tags=["public"], summary="What one request may be")
     async def limits() -> dict[str, Any]:
-        return {**vars(house.limits), "quantum_seconds": str(house.config.quantum_seconds)}
+        return {**house.limits.shown(), "quantum_seconds": str(house.config.quantum_seconds)}
 
     @app.get("/metrics", tags=["public"], summary="Prometheus metrics; none depends on data")
     async def metrics() -> Response:

@@ -24,7 +24,9 @@ EVERYBODY = "*"
 
 ENGINES = ("duckdb", "reference", "spark")
 # What is said of a table: where there are several, of each.
-OF_A_TABLE = ("path", "rows_per_unit", "schema", "columns")
+OF_A_TABLE = ("path", "rows_per_unit", "rows_at_most", "schema", "columns")
+# What a table that Python made may have, unless it says otherwise; a file always says.
+ROWS_AT_MOST = 100_000
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
@@ -36,6 +38,7 @@ class TableConfig:
     schema: Mapping[str, Type] | None = None
     rows_per_unit: int | None = None
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rows_at_most: int = ROWS_AT_MOST
 
     def lengths(self) -> dict[str, int]:
         """The public maximal lengths of texts."""
@@ -176,7 +179,7 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         own = {key: given[key] for key in OF_A_TABLE if key in given}
         tables = {name: _table(own, where, folder, unit is not None)}
     caps = _mapping(given.get("caps", {}), f"{where}.caps")
-    return DataSet(
+    found = DataSet(
         name=name,
         budget=_budget(given["budget"], f"{where}.budget"),
         tables=tables,
@@ -185,6 +188,17 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         caps={analyst: _budget(cap, f"{where}.caps.{analyst}") for analyst, cap in caps.items()},
         block_of=None if "block_of" not in given else _text(given["block_of"], f"{where}.block_of"),
     )
+    for table, known in tables.items():
+        _check_promise(known.rows_at_most, f"{where}.tables.{table}" if "tables" in given else where)
+    return found
+
+
+def _check_promise(rows: object, where: str) -> None:
+    if type(rows) is not int or rows < 1:
+        raise ProgramError(
+            f"{where} needs rows_at_most, how many rows it can have, such as rows_at_most = 1_000_000: "
+            "a public promise, from what you know without the data; what may be asked depends on it"
+        )
 
 
 def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool) -> TableConfig:
@@ -208,6 +222,7 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
         source=found if isinstance(given["path"], list) else found[0],
         schema=None if schema is None else _schema(_mapping(schema, f"{where}.schema"), where),
         rows_per_unit=most,
+        rows_at_most=given.get("rows_at_most", 0),
         columns=columns,
     )
 

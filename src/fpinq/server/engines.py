@@ -18,12 +18,11 @@ from fpinq.engines.interface import Engine
 from fpinq.engines.owner import in_our_words
 from fpinq.engines.spark import Spark
 from fpinq.model.errors import BadTransformation, EngineError
-from fpinq.model.plans import Plan, Term, roots_of
+from fpinq.model.plans import Plan, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import ReferenceEngine
-from fpinq.runtime.refusals import TooLarge
-from fpinq.server.limits import Limits, rows_per_record
+from fpinq.server.limits import Limits
 
 # How often a measurement that ran out of time is interrupted.
 AGAIN_SECONDS = 0.05
@@ -48,17 +47,7 @@ class Engines:
         return self._engines[kind]
 
     def check_unchanged(self, plan: Plan) -> None:
-        """What is asked before the charge: DataChanged if a file was replaced, TooLarge if the plan is,
-        BadTransformation if its roots are in two engines. None of it depends on records.
-        """
-        if isinstance(plan, Term) and plan.depth > self._limits.plan_depth:
-            raise TooLarge(f"a table is made in at most {self._limits.plan_depth} steps")
-        if isinstance(plan, Term) and plan.nodes > self._limits.plan_nodes:
-            most = self._limits.plan_nodes
-            raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
-        if rows_per_record(plan) > self._limits.rows_per_record:
-            most = self._limits.rows_per_record
-            raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")
+        """DataChanged if a file was replaced, BadTransformation if the roots are in two engines."""
         check = getattr(self._engine(plan), "check_unchanged", None)
         if check is not None:
             check(plan)

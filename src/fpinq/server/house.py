@@ -15,10 +15,13 @@ from fpinq.model.errors import BadData, KernelViolation, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_value
 from fpinq.model.plans import Persons, Shape
 from fpinq.model.transformations import has_duplicates
+from fpinq.model.work import RootSize, TableSize
 from fpinq.runtime.contents import contents_of
 from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.promises import check_rows
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
+from fpinq.server.admission import Admission
 from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
@@ -48,7 +51,14 @@ class House:
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_ledger(config.ledger)
-        self.system = ProtectedSystem(self._engines, record=self.ledger, mechanism=mechanism)
+        self._admission = Admission(config.limits)
+        self.system = ProtectedSystem(
+            self._engines,
+            record=self.ledger,
+            mechanism=mechanism,
+            admit=self._admission.check,
+            queries_at_most=config.limits.queries_per_session,
+        )
         self.room = Room(config.limits.tables_per_session, self._tables_with)
         for data_set in config.data_sets.values():
             self.add(data_set)
@@ -71,10 +81,12 @@ class House:
         self.ledger.check(name, data_set.budget, **facts)
         with _about(name):
             shape = self._load(data_set)
+            self._check_rows(data_set)
         check_columns(data_set, schemas_of(name, shape))
         if data_set.block_of is not None:
             check_block(data_set, shape, self.data_sets[data_set.block_of], self._shapes[data_set.block_of])
         contents.check_unchanged(name)
+        self._admission.add(name, size_of(data_set, shape))
         self.system.protect(name, shape, data_set.budget, **facts)
         self._shapes[name] = shape
         self.data_sets[name] = data_set
@@ -96,6 +108,10 @@ class House:
             schemas=stated or None,
             lengths={name: table.lengths() for name, table in data_set.tables.items()},
         )
+
+    def _check_rows(self, data_set: DataSet) -> None:
+        promised = {name: table.rows_at_most for name, table in data_set.tables.items()}
+        check_rows(self._engines.of(data_set.name, data_set.engine).rows_in(data_set.name), promised)
 
     # ── who may come in ──────────────────────────────────────────────────────────────
 
@@ -164,6 +180,7 @@ class House:
                     "name": table,
                     "schema": [[column, type_.value] for column, type_ in schemas[table].columns],
                     "rows_per_unit": given.rows_per_unit,
+                    "rows_at_most": given.rows_at_most,
                     "columns": {column: _public(known) for column, known in given.columns.items()},
                 }
                 for table, given in data_set.tables.items()
@@ -195,6 +212,15 @@ def _about(name: str) -> Iterator[None]:
 def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:
     """The tables of a data set and their columns."""
     return dict(shape.tables) if isinstance(shape, Persons) else {name: shape}
+
+
+def size_of(data_set: DataSet, shape: Shape) -> RootSize:
+    """What is public about how large a data set is."""
+    schemas = schemas_of(data_set.name, shape)
+    return {
+        name: TableSize.of(schemas[name], table.rows_at_most, table.lengths())
+        for name, table in data_set.tables.items()
+    }
 
 
 def check_block(block: DataSet, shape: Shape, base: DataSet, base_shape: Shape) -> None:

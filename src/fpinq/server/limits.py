@@ -5,13 +5,14 @@ They are numbers that the owner chose, the same whatever the data is.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from threading import Lock
 from time import monotonic
 from typing import Any
 
 from fpinq.model.actions import Action, Assign, Partition, Query
-from fpinq.model.errors import ProgramError
-from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, rows_at_most
+from fpinq.model.epsilon import epsilon
+from fpinq.model.errors import BadEpsilon, ProgramError
 from fpinq.model.queries import Choice, Frequencies, Ranks, Tree
 from fpinq.model.transformations import LiteralTable
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
@@ -26,6 +27,10 @@ class Limits:
     plan_depth: int = 200
     plan_nodes: int = 2_000
     rows_per_record: int = 100_000
+    work_per_record: int = 10_000_000  # about 10 ms: see docs/decisions/0073
+    work_per_query: int = 300_000_000_000  # about query_seconds
+    epsilon_at_least: Fraction = Fraction(1, 10_000)
+    queries_per_session: int = 100_000
     nodes: int = 100_000
     parts: int = 10_000
     released_integers: int = 1_000_000
@@ -38,15 +43,20 @@ class Limits:
     query_seconds: int = 300
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon_at_least", _least(self.epsilon_at_least))
         for field in fields(self):
             value = getattr(self, field.name)
-            if type(value) is not int or value < 1:
+            if field.name != "epsilon_at_least" and (type(value) is not int or value < 1):
                 raise ProgramError(f"the limit {field.name} is a whole number ≥ 1")
         if self.concurrent_requests >= self.concurrent_requests_in_all:
             raise ProgramError(
                 "the limit concurrent_requests, which is each analyst's, must be below "
                 "concurrent_requests_in_all: one analyst could shut out all others"
             )
+
+    def shown(self) -> dict[str, int | str]:
+        """The limits in the wire's values."""
+        return {name: str(v) if isinstance(v, Fraction) else v for name, v in vars(self).items()}
 
     def check_action(self, action: Action) -> None:
         """TooLarge if an action asks for more than a reply or a scan should hold."""
@@ -73,24 +83,11 @@ class Limits:
             raise TooLarge(f"a table variable has at most {self.name_characters} characters")
 
 
-def rows_per_record(plan: Plan) -> int:
-    """How many rows of a table one record may change, and so about how much work one record may be."""
-    found: dict[int, int] = {}
-
-    def of(node: Plan) -> int:
-        if id(node) not in found:
-            if isinstance(node, Term):
-                below = [of(argument) for argument in node.arguments]
-                if isinstance(node.transformation, Flatten):
-                    stability: tuple[int, ...] = (rows_at_most(node.transformation.body),)
-                else:
-                    stability = bounded_stability(node.transformation, [rows > 0 for rows in below])
-                found[id(node)] = sum(c * rows for c, rows in zip(stability, below, strict=True))
-            else:
-                found[id(node)] = 1
-        return found[id(node)]
-
-    return of(plan)
+def _least(given: object) -> Fraction:
+    try:
+        return epsilon(given)
+    except BadEpsilon as error:
+        raise BadEpsilon(f"the limit epsilon_at_least: {error}") from None
 
 
 def _released(query: Any) -> int:

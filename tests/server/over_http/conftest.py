@@ -93,7 +93,7 @@ def _known(column: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with serve(tmp_path, {}) as live:
+    with serve(tmp_path, {}, limits={"epsilon_at_least": "1e-18"}) as live:
         monkeypatch.setattr(fp, "protect", Remote(live).protect)
         yield
 

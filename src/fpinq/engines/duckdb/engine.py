@@ -244,6 +244,17 @@ class DuckDB:
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
 
+    @in_our_words(unreadable)
+    def rows_in(self, root: str) -> dict[str, int]:
+        """How many rows each table of a root has: for its owner, who promised a number."""
+        found = self._roots[root]
+        tables = found.tables if isinstance(found, PersonSource) else {root: found}
+        with self._database.cursor() as cursor:
+            return {
+                table: int(cursor.execute(f"SELECT count(*) FROM {source.relation}").fetchall()[0][0])
+                for table, source in tables.items()
+            }
+
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file that the plan reads is not the one that was protected."""
         for root in roots_of(plan):

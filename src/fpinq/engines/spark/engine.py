@@ -244,6 +244,17 @@ class Spark:
                 frame.explain()
         return measurement.sql, shown.getvalue()
 
+    @in_our_words(unreadable)
+    def rows_in(self, root: str) -> dict[str, int]:
+        """How many rows each table of a root has: for its owner, who promised a number."""
+        found = self._roots[root]
+        tables = found.tables if isinstance(found, PersonSource) else {root: found}
+        session, _ = self._sessions
+        return {
+            table: int(session.sql(f"SELECT count(*) FROM {source.relation}").collect()[0][0])
+            for table, source in tables.items()
+        }
+
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file of this machine that the plan reads is not the one that was protected."""
         for root in roots_of(plan):

@@ -1,0 +1,83 @@
+"""Admission: what is asked of a measurement before it is charged for.
+
+Everything here is decided by public numbers: the plan, ε, the limits, and what
+the owner said of the size of the data. So a refusal is the same on neighbouring
+data, and what is admitted is done in time on a machine that is large enough: a
+failure after the charge is a defect of the machine, not an answer.
+"""
+
+from fpinq.model.errors import BadEpsilon
+from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, roots_of, rows_at_most
+from fpinq.model.semantics import Measure
+from fpinq.model.work import RootSize, work_of
+from fpinq.runtime.refusals import TooLarge
+from fpinq.server.limits import Limits
+
+
+class Admission:
+    """The public limits, and the sizes of the data sets that they are asked of."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._sizes: dict[str, RootSize] = {}
+
+    def add(self, root: str, size: RootSize) -> None:
+        """One more data set, of a size that its owner promised."""
+        self._sizes[root] = size
+
+    def check(self, label: Measure) -> None:
+        """BadEpsilon or TooLarge, before the charge, unless a measurement is within the limits."""
+        self._check_epsilon(label)
+        self._check_plan(label.plan)
+        self._check_work(label)
+
+    def _check_epsilon(self, label: Measure) -> None:
+        least = self._limits.epsilon_at_least
+        if label.epsilon < least and roots_of(label.plan):
+            raise BadEpsilon(f"ε is at least {least} here: no question is free; see /limits")
+
+    def _check_plan(self, plan: Plan) -> None:
+        limits = self._limits
+        if isinstance(plan, Term) and plan.depth > limits.plan_depth:
+            raise TooLarge(f"a table is made in at most {limits.plan_depth} steps")
+        if isinstance(plan, Term) and plan.nodes > limits.plan_nodes:
+            most = limits.plan_nodes
+            raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
+        if rows_per_record(plan) > limits.rows_per_record:
+            most = limits.rows_per_record
+            raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")
+
+    def _check_work(self, label: Measure) -> None:
+        limits, work = self._limits, work_of(label.plan, label.by, label.queries, self._sizes)
+        if work.record > limits.work_per_record:
+            raise TooLarge(
+                f"one record could be {work.record} units of work here, and may be {limits.work_per_record}: "
+                "ask for shorter texts (substring), fewer rows or candidates; "
+                "the owner can say how long texts are (max_length)"
+            )
+        if work.query > limits.work_per_query:
+            raise TooLarge(
+                f"this could be {work.query} units of work, and may be {limits.work_per_query}: "
+                "ask less of each row; the owner can say how long texts are (max_length) "
+                "and how many rows there are (rows_at_most)"
+            )
+
+
+def rows_per_record(plan: Plan) -> int:
+    """How many rows of a table one record may change."""
+    found: dict[int, int] = {}
+
+    def of(node: Plan) -> int:
+        if id(node) not in found:
+            if isinstance(node, Term):
+                below = [of(argument) for argument in node.arguments]
+                if isinstance(node.transformation, Flatten):
+                    stability: tuple[int, ...] = (rows_at_most(node.transformation.body),)
+                else:
+                    stability = bounded_stability(node.transformation, [rows > 0 for rows in below])
+                found[id(node)] = sum(c * rows for c, rows in zip(stability, below, strict=True))
+            else:
+                found[id(node)] = 1
+        return found[id(node)]
+
+    return of(plan)

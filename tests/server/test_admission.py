@@ -1,0 +1,113 @@
+"""What is refused before the charge, by public numbers alone: ε, work, the queries of a session."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import fpinq as fp
+from fpinq.model.errors import BadData, BadEpsilon, ProgramError
+from fpinq.server.config import TableConfig, parse
+from fpinq.server.limits import Limits
+from server.live import COUNT, LIFTED, people, serve
+
+LEAST = Fraction(1, 10_000)
+
+
+def test_no_question_is_free(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1)) as live:
+        table = live.connect()["people"]
+        with pytest.raises(fp.BadEpsilon, match="ε is at least 1/10000 here"):
+            table.noisy_count(LEAST - Fraction(1, 10**9))
+        assert live.left() == 1
+        table.noisy_count(LEAST)
+        assert live.left() == 1 - LEAST
+        # A public table is nobody's: it may be asked at any ε.
+        assert fp.public([{"a": 1}]).noisy_count("1e-9") is not None
+
+
+@pytest.mark.parametrize("least", ["1/0", 0, -1, "much", True])
+def test_the_least_epsilon_is_an_epsilon(least: object) -> None:
+    with pytest.raises(BadEpsilon, match="epsilon_at_least"):
+        Limits(epsilon_at_least=least)  # type: ignore[arg-type]
+
+
+def test_the_limits_are_public_and_exact(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1), limits={"epsilon_at_least": "1/3"}) as live:
+        told = live.send("GET", "/limits").json
+        assert told["epsilon_at_least"] == "1/3"
+        assert told["work_per_record"] == Limits().work_per_record
+
+
+def test_a_session_asks_so_many_queries_and_no_more_also_after_a_restart(tmp_path: Path) -> None:
+    limits = {"queries_per_session": 3}
+    with serve(tmp_path, people(1), limits=limits) as live:
+        token = live.token()
+        session = live.session(token)
+        assert [live.act(session, token, COUNT).status for _ in range(2)] == [200, 200]
+        assert (
+            live.act(session, token, {**COUNT, "epsilon": "5"}).json["observation"] is not None
+        )  # ⊥ is free
+    with serve(tmp_path, people(1), limits=limits) as live:
+        assert live.act(session, token, COUNT, "third").status == 200
+        refused = live.act(session, token, COUNT)
+        assert (refused.status, refused.code) == (403, "too_many_queries")
+        assert live.left() == 1 - Fraction(3, 10)
+        assert live.act(session, token, COUNT, "third").status == 200  # the same request again
+        assert live.act(live.session(token), token, COUNT).status == 200
+
+
+def test_work_beyond_the_limits_is_refused_and_nothing_is_charged(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1)) as live:
+        table = live.connect()["people"]
+        heavy = table.where(lambda x: x.name.upper().lower().upper().lower().upper().lower().upper() == "N1")
+        with pytest.raises(fp.FpinqError, match=r"one record could be \d+ units of work.*max_length"):
+            heavy.where(lambda x: x.name.upper() == "N").noisy_count(0.1)
+        assert live.left() == 1
+
+
+def test_how_many_rows_there_can_be_decides_what_may_be_asked(tmp_path: Path) -> None:
+    few, many = (people(1, columns={"name": {"max_length": 1_000}}) for _ in range(2))
+    (table,) = many["people"].tables.values()
+    object.__setattr__(table, "rows_at_most", 10**9)
+    for number, data in enumerate((few, many)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with serve(folder, data) as live:
+            asked = live.connect()["people"].where(lambda x: x.name.upper() == "N1")
+            if data is few:
+                asked.noisy_count(0.1)
+            else:
+                with pytest.raises(fp.FpinqError, match=r"this could be \d+ units of work.*rows_at_most"):
+                    asked.noisy_count(0.1)
+
+
+def test_data_with_more_rows_than_promised_is_refused_without_saying_how_many(tmp_path: Path) -> None:
+    data = people(1)
+    (table,) = data["people"].tables.values()
+    object.__setattr__(table, "rows_at_most", 99)
+    with pytest.raises(BadData, match="more rows than rows_at_most = 99") as refused, serve(tmp_path, data):
+        pass
+    assert "100" not in str(refused.value)
+
+
+def test_a_data_set_of_a_configuration_says_how_many_rows_it_can_have(tmp_path: Path) -> None:
+    given = {"path": "a.csv", "budget": 1}
+    with pytest.raises(ProgramError, match=r"datasets\.a needs rows_at_most, .* rows_at_most = 1_000_000"):
+        parse({"datasets": {"a": given}}, tmp_path)
+    found = parse({"datasets": {"a": {**given, "rows_at_most": 7}}}, tmp_path).data_sets["a"].tables["a"]
+    assert isinstance(found, TableConfig)
+    assert found.rows_at_most == 7
+
+
+def test_what_is_promised_is_public(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1, columns={"name": {"max_length": 7}})) as live:
+        (told,) = live.send("GET", "/datasets/people", token=live.token()).json["tables"]
+        assert told["rows_at_most"] == 100_000
+        assert told["columns"]["name"] == {"max_length": 7}
+        assert live.connect()["people"].noisy_count(0.1) is not None
+
+
+def test_lifted_limits_let_the_same_query_pass(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1), limits=LIFTED) as live:
+        live.connect()["people"].where(lambda x: x.name.upper() == "N1").noisy_count("1e-9")
