@@ -58,6 +58,8 @@ Goal True. idtac "theorem bags_random_dp". Abort.
 Print Assumptions bags_random_dp.
 Goal True. idtac "theorem bags_sessions_dp". Abort.
 Print Assumptions bags_sessions_dp.
+Goal True. idtac "theorem bags_sessions_event_dp". Abort.
+Print Assumptions bags_sessions_event_dp.
 Goal True. idtac "theorem caps_hold". Abort.
 Print Assumptions caps_hold.
 Goal True. idtac "theorem bags_deterministic". Abort.

@@ -146,6 +146,27 @@ Section Instance.
     Qed.
   End Example.
 
+  (** A median, or any other quantile, is a choice at e/Δ: the same system, one
+      more query. *)
+  Section Median.
+    Import Featherweight.
+    Variables (c : Clamp (record := record)) (f : Fraction) (e : R).
+
+    Definition chooser : Client bags :=
+      {| program := unit; does := fun _ => Query bags 0 Whole [released (Rank c f)] e; told := fun _ _ => tt |}.
+
+    Example rank_answered (T : table) b i : 0 < e -> e <= b ->
+      probability bags chooser 1 (init bags chooser [] tt T b) [Answers bags [[(lower c + Z.of_nat i)%Z]]] =
+        PermuteAndFlip.permute_and_flip (e / IZR (rank_sensitivity f)) (rank_scores c f T) i.
+    Proof.
+      intros He Hb. cbn [probability]. unfold chances.
+      cbn [does chooser P init E fst snd Nat.eqb B]. destruct (Rlt_dec 0 e) as [_|N]; [|contradiction].
+      destruct (Rle_dec (INR 1 * e) b) as [_|N]; [|exfalso; apply N; change (INR 1) with 1; rewrite Rmult_1_l; exact Hb].
+      cbn [System.parallel]. change (System.mass bags (released (Rank c f)) e (System.part bags Whole 0 T))
+        with (mass _ (released (Rank c f)) e T). rewrite rank_rate. ring.
+    Qed.
+  End Median.
+
   (** ** The general theorem *)
 
   Section General.
@@ -209,6 +230,21 @@ Section Instance.
     Sessions.chance bags roots m allowed scheduler D' n p (Sessions.nothing bags roots []) t *
       exp (Sources.dot roots budget d0).
   Proof. intros. apply (Sessions.ledger_dp roots m budget analyst cap grain); assumption. Qed.
+
+  Theorem bags_sessions_event_dp roots m budget analyst cap grain scheduler (D D' : Sessions.Data bags scheduler) d0 n
+      {seed} (weight : seed -> R) start (event : seed * list (General.Observation bags) -> Prop) u v :
+    0 < grain -> (forall x, (x < roots)%nat -> 0 <= budget x) -> (forall x, 0 <= d0 x) ->
+    (forall q x, (x < roots)%nat -> INR (distance (D q x) (D' q x)) <= d0 x) -> (forall s, 0 <= weight s) ->
+    let allowed := Sessions.left_to m budget analyst cap grain in
+    let run D := fun '(s, t) => weight s *
+      Sessions.chance bags roots m allowed scheduler D n (start s) (Sessions.nothing bags roots []) t in
+    Events.chance_of (run D) event u -> Events.chance_of (run D') event v ->
+    u <= v * exp (Sources.dot roots budget d0).
+  Proof.
+    intros Hg HB Hd HD Hw allowed run Hu Hv.
+    exact (Sessions.ledger_event_dp roots m budget analyst cap grain Hg bags [] scheduler D D' d0 n weight start event u v
+      HB Hd HD Hw Hu Hv).
+  Qed.
 
   Theorem bags_deterministic roots budget (client : General.Client bags) t p s w1 p1 s1 w2 p2 s2 :
     General.trace bags roots budget client p s t w1 p1 s1 -> General.trace bags roots budget client p s t w2 p2 s2 ->

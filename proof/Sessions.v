@@ -10,11 +10,12 @@
     that is shown.  It also says when a root arrives; the root's data may depend
     on everything that was shown before.
 
-    - [sessions_dp]: all of it together is budget(x)-private at every root x;
+    - [sessions_dp]: all of it together is budget(x)-private at every root x, and
+      [ledger_event_dp]: for every set of traces, however the sessions toss coins;
     - [caps_hold]: what an analyst's sessions were charged is within the cap. *)
 
 Require Import Reals Lra Lia List Arith FunctionalExtensionality.
-Require Import Fpinq.Probability Fpinq.System Fpinq.Sources Fpinq.General.
+Require Import Fpinq.Probability Fpinq.System Fpinq.Sources Fpinq.General Fpinq.Events.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -132,12 +133,13 @@ Section Sessions.
   Definition others (members : nat -> bool) (A : Public) (i x : nat) : R :=
     sum (fun j => if (members j && negb (Nat.eqb j i))%bool then counters (A j) x else 0) (seq 0 m).
 
-  (** A member steps with what the other members leave of the limit, or less. *)
-  Definition respects (members : nat -> bool) (limit : vector) : Prop :=
-    forall A i x, (i < m)%nat -> (x < roots)%nat -> members i = true -> allowed A i x <= limit x - others members A i x.
+  (** At root x, a member steps with what the other members leave of the limit,
+      or with less. *)
+  Definition respects (members : nat -> bool) (x : nat) (limit : R) : Prop :=
+    forall A i, (i < m)%nat -> members i = true -> allowed A i x <= limit - others members A i x.
 
   Definition everybody (_ : nat) : bool := true.
-  Hypothesis budget_respected : respects everybody budget.
+  Hypothesis budget_respected : forall x, (x < roots)%nat -> respects everybody x (budget x).
 
   (** ** The scheduler *)
 
@@ -227,16 +229,14 @@ Section Sessions.
         potential, and a group that respects a limit stays within it. *)
     Lemma one_event p J J' ds : invariant J J' ds -> exists ds', invariant (then_ D p J) (then_ D' p J') ds' /\
       (forall o, chances S (shown p J) o <= chances S (shown p J') o * exp (psis (then_ D p J) ds' - psis J ds)) /\
-      (forall members limit, respects members limit ->
-        (forall x, (x < roots)%nat -> charged members (public J) x <= limit x) ->
-        forall x, (x < roots)%nat -> charged members (public (then_ D p J)) x <= limit x).
+      (forall members x limit, (x < roots)%nat -> respects members x limit ->
+        charged members (public J) x <= limit -> charged members (public (then_ D p J)) x <= limit).
     Proof.
       intros H. unfold then_, shown. rewrite <- (same_public J J' ds H).
       assert (still : forall o, exists ds', invariant J J' ds' /\
         (forall o', chances S (Shows S o) o' <= chances S (Shows S o) o' * exp (psis J ds' - psis J ds)) /\
-        (forall members limit, respects members limit ->
-          (forall x, (x < roots)%nat -> charged members (public J) x <= limit x) ->
-          forall x, (x < roots)%nat -> charged members (public J) x <= limit x)).
+        (forall members x limit, (x < roots)%nat -> respects members x limit ->
+          charged members (public J) x <= limit -> charged members (public J) x <= limit)).
       { intros o. exists ds. split; [exact H|]. split; [|auto]. intros o'. rewrite exp_nothing. lra. }
       destruct (happens scheduler p) as [i a|x].
       - destruct (Nat.ltb_spec i m) as [Hi|Hi]; [|apply still].
@@ -254,9 +254,9 @@ Section Sessions.
             (fun j => psi S (J j) (ds j)) i) by
             (auto using seq_NoDup, seq_in; intros j Hj; unfold update; destruct (Nat.eqb_spec j i); congruence).
           unfold update. rewrite !Nat.eqb_refl. ring.
-        + intros members limit HR HL x Hx. destruct Hb as [Hb|Hb].
+        + intros members x limit Hx HR HL. destruct Hb as [Hb|Hb].
           * destruct (members i) eqn:Em.
-            -- rewrite charged_update by assumption. specialize (Hb x Hx). specialize (HR (public J) i x Hi Hx Em). lra.
+            -- rewrite charged_update by assumption. specialize (Hb x Hx). specialize (HR (public J) i Hi Em). lra.
             -- rewrite (charged_ext members (update J i u) J); auto. intros j Hj. unfold update.
                destruct (Nat.eqb_spec j i); congruence.
           * rewrite (charged_ext members (update J i u) J); auto. intros j Hj. unfold update.
@@ -274,9 +274,8 @@ Section Sessions.
     Theorem all_events t : forall p J J' ds, invariant J J' ds -> exists ds',
       invariant (after D p J t) (after D' p J' t) ds' /\
       chance D (length t) p J t <= chance D' (length t) p J' t * exp (psis (after D p J t) ds' - psis J ds) /\
-      (forall members limit, respects members limit ->
-        (forall x, (x < roots)%nat -> charged members (public J) x <= limit x) ->
-        forall x, (x < roots)%nat -> charged members (public (after D p J t)) x <= limit x).
+      (forall members x limit, (x < roots)%nat -> respects members x limit ->
+        charged members (public J) x <= limit -> charged members (public (after D p J t)) x <= limit).
     Proof.
       induction t as [|o t IH]; intros p J J' ds H; simpl.
       - exists ds. split; [exact H|]. split; [|auto]. rewrite exp_nothing. lra.
@@ -340,14 +339,14 @@ Section Sessions.
   Qed.
 
   (** A group of sessions never goes beyond a limit that it respects. *)
-  Theorem limits_hold D p t members limit : respects members limit -> (forall x, (x < roots)%nat -> 0 <= limit x) ->
-    forall x, (x < roots)%nat -> charged members (public (after D p nothing t)) x <= limit x.
+  Theorem limits_hold D p t members x limit : (x < roots)%nat -> respects members x limit -> 0 <= limit ->
+    charged members (public (after D p nothing t)) x <= limit.
   Proof.
-    intros HR HL. destruct (all_events D D (fun _ => 0)) with (t := t) (p := p) (J := nothing) (J' := nothing)
+    intros Hx HR HL. destruct (all_events D D (fun _ => 0)) with (t := t) (p := p) (J := nothing) (J' := nothing)
       (ds := fun _ : nat => fun _ : nat => 0) as (ds & _ & _ & R).
     - intros. rewrite distance_refl. simpl. lra.
     - apply nothing_invariant. intros. lra.
-    - apply R; auto. intros x Hx. rewrite nothing_charged. auto.
+    - apply R; auto. rewrite nothing_charged. exact HL.
   Qed.
 
   Theorem sessions_dp D D' d0 p n t : (forall x, (x < roots)%nat -> 0 <= budget x) -> (forall x, 0 <= d0 x) ->
@@ -357,7 +356,7 @@ Section Sessions.
     intros HB Hd HD. destruct (Nat.eq_dec (length t) n) as [<-|Hn].
     - eapply Rle_trans; [apply (sessions_dp_spent D D' d0); assumption|].
       apply Rmult_le_compat_l; [apply sessions_sum_to_one|]. apply exp_mono, dot_mono; auto.
-      apply limits_hold; assumption.
+      intros. apply limits_hold; auto.
     - assert (Z : forall D n p J t, length t <> n -> chance D n p J t = 0).
       { clear. induction n as [|n IH]; intros p J [|o t] H; simpl in *; try lia; auto. rewrite IH by lia. ring. }
       rewrite !Z by assumption. lra.
@@ -372,7 +371,7 @@ End Sessions.
 Section Ledger.
   Variables (roots m : nat) (budget : vector).
   Variable analyst : nat -> nat.                       (* of a session *)
-  Variable cap : nat -> option vector.                 (* of an analyst *)
+  Variable cap : nat -> nat -> option R.               (* of an analyst, at a root *)
   Variable grain : R.
   Hypothesis grain_pos : 0 < grain.
 
@@ -391,22 +390,22 @@ Section Ledger.
 
   Definition left_to (A : Public) (i : nat) : vector := fun x =>
     let left := budget x - taken everybody A i x in
-    match cap (analyst i) with Some c => Rmin left (c x - taken (same i) A i x) | None => left end.
+    match cap (analyst i) x with Some c => Rmin left (c - taken (same i) A i x) | None => left end.
 
   Lemma taken_ge members A i x : others m members A i x <= taken members A i x.
   Proof.
     apply sum_le. intros j _. destruct (members j && negb (Nat.eqb j i))%bool; [apply rounded_up_ge|lra].
   Qed.
 
-  Lemma left_respects_budget : respects roots m left_to everybody budget.
+  Lemma left_respects_budget x : respects m left_to everybody x (budget x).
   Proof.
-    intros A i x _ _ _. pose proof (taken_ge everybody A i x). unfold left_to.
-    destruct (cap (analyst i)); [eapply Rle_trans; [apply Rmin_l|]|]; lra.
+    intros A i _ _. pose proof (taken_ge everybody A i x). unfold left_to.
+    destruct (cap (analyst i) x); [eapply Rle_trans; [apply Rmin_l|]|]; lra.
   Qed.
 
-  Lemma left_respects_cap a c : cap a = Some c -> respects roots m left_to (fun j => Nat.eqb a (analyst j)) c.
+  Lemma left_respects_cap a x c : cap a x = Some c -> respects m left_to (fun j => Nat.eqb a (analyst j)) x c.
   Proof.
-    intros Hc A i x _ _ Hm. apply Nat.eqb_eq in Hm. subst a. unfold left_to. rewrite Hc.
+    intros Hc A i _ Hm. apply Nat.eqb_eq in Hm. subst a. unfold left_to. rewrite Hc.
     eapply Rle_trans; [apply Rmin_r|]. pose proof (taken_ge (same i) A i x). unfold same in *. lra.
   Qed.
 
@@ -417,10 +416,23 @@ Section Ledger.
       chance S roots m left_to scheduler D' n p (nothing S roots empty) t * exp (dot roots budget d0).
   Proof. intros. apply sessions_dp; auto using left_respects_budget. Qed.
 
+  (** For every set of traces, and however the sessions toss coins: whatever
+      they draw in n steps is drawn beforehand, from any set of seeds with any
+      weights. *)
+  Theorem ledger_event_dp S empty scheduler D D' d0 n {seed} (weight : seed -> R) (start : seed -> all S scheduler)
+      (event : seed * list (Observation S) -> Prop) u v :
+    (forall x, (x < roots)%nat -> 0 <= budget x) -> (forall x, 0 <= d0 x) ->
+    (forall q x, (x < roots)%nat -> INR (distance S (D q x) (D' q x)) <= d0 x) -> (forall s, 0 <= weight s) ->
+    let run D := fun '(s, t) => weight s * chance S roots m left_to scheduler D n (start s) (nothing S roots empty) t in
+    chance_of (run D) event u -> chance_of (run D') event v -> u <= v * exp (dot roots budget d0).
+  Proof.
+    intros HB Hd HD Hw run. apply chance_private; [left; apply exp_pos|]. intros [s t]. unfold run.
+    rewrite Rmult_assoc. apply Rmult_le_compat_l; [apply Hw|]. apply ledger_dp; assumption.
+  Qed.
+
   (** What an analyst's sessions were charged is within the analyst's cap. *)
-  Theorem caps_hold S empty scheduler D p t a c : cap a = Some c -> (forall x, (x < roots)%nat -> 0 <= c x) ->
-    forall x, (x < roots)%nat ->
-      charged m (fun j => Nat.eqb a (analyst j))
-        (public S (after S roots m left_to scheduler D p (nothing S roots empty) t)) x <= c x.
-  Proof. intros Hc H0. apply limits_hold; auto using left_respects_cap. Qed.
+  Theorem caps_hold S empty scheduler D p t a x c : (x < roots)%nat -> cap a x = Some c -> 0 <= c ->
+    charged m (fun j => Nat.eqb a (analyst j))
+      (public S (after S roots m left_to scheduler D p (nothing S roots empty) t)) x <= c.
+  Proof. intros Hx Hc H0. apply limits_hold; auto using left_respects_cap. Qed.
 End Ledger.
