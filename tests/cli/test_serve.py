@@ -97,3 +97,39 @@ def test_an_interrupted_server_ends_without_a_traceback(config: Path, workers: s
         server.wait(30)
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
+
+
+@WORKERS
+def test_a_server_without_an_anchor_says_so_and_one_with_an_anchor_does_not(
+    config: Path, workers: str
+) -> None:
+    with started(config, "--port", "0", "--workers", workers) as (url, server):
+        with urlopen(f"{url}/healthz", timeout=60):
+            pass
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+        assert server.stderr is not None
+        said = server.stderr.read()
+        assert said.count("no anchor") == 1, said
+    config.write_text(f"anchor = 'people.anchor'\n{config.read_text()}")
+    with started(config, "--port", "0", "--workers", workers) as (_, server):
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+        assert server.stderr is not None
+        assert "no anchor" not in server.stderr.read()
+
+
+@WORKERS
+def test_a_lost_ledger_is_one_line_and_a_new_one_is_asked_for(config: Path, workers: str) -> None:
+    options = ["--port", "0", "--workers", workers]
+    with started(config, *options) as (url, _), urlopen(f"{url}/healthz", timeout=60):
+        pass
+    (config.parent / "fpinq.ledger").unlink()
+    command = [*FPINQ, "serve", "--config", str(config), *options]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 6
+    assert re.fullmatch(r"fpinq: there is no ledger at .*: fpinq serve --new-ledger\n", ended.stderr)
+    assert not (config.parent / "fpinq.ledger").exists()
+    for more in (["--new-ledger"], []):
+        with started(config, *options, *more) as (url, _), urlopen(f"{url}/healthz", timeout=60) as reply:
+            assert reply.status == 200

@@ -20,7 +20,9 @@ from typing import Any
 
 from faults.program import BUDGET, SPENT, run, system_over
 from fpinq.ledger import Ledger, Observation, open_store, wire
+from fpinq.ledger.anchor import Anchor, AnchorFile, Mark
 from fpinq.ledger.verify import verify
+from fpinq.ledger.wire import canonical
 from fpinq.runtime import Answered
 
 
@@ -100,20 +102,44 @@ def in_a_child(work: Callable[[], object]) -> int:
     return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def run_until_dead(where: str, seen: str, die: Callable[[Any], Any]) -> None:
-    """The program; whatever is released is written down by whoever asked."""
+class DyingAnchor:
+    """An anchor whose steps are points."""
+
+    def __init__(self, anchor: AnchorFile, points: Points) -> None:
+        self._anchor, self._points, self.place = anchor, points, anchor.place
+        write = anchor._write
+
+        def dying(mark: Mark, folder: int) -> None:
+            points.pass_one()
+            write(mark, folder)
+            points.pass_one()
+
+        anchor._write = dying  # type: ignore[method-assign]
+
+    def hold(self, mark: Mark | None) -> Mark | None:
+        self._points.pass_one()
+        held = self._anchor.hold(mark)
+        self._points.pass_one()
+        return held
+
+
+def run_until_dead(where: str, seen: str, die: Callable[[Any], Any], anchor: Anchor | None = None) -> None:
+    """The program; whatever is released is written down by whoever asked, with the anchor as it is then."""
     file = os.open(seen, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def told(request: str, observation: Observation) -> None:
         os.write(file, (json.dumps([request, wire.encode(observation)]) + "\n").encode())
 
-    run(system_over(Ledger(die(open_store(where)))), told)
+    run(system_over(Ledger(die(open_store(where)), anchor=anchor)), told)
 
 
-def check(where: str, seen: str) -> None:
+def check(where: str, seen: str, anchor: str | None = None) -> None:
     """What must hold after any crash."""
     with closing(open_store(where)) as store:
-        ledger = Ledger(store)  # begins it, if the child did not get that far
+        if anchor is not None:
+            check_anchored(store, seen, anchor)
+        # Begins it, if the child did not get that far.
+        ledger = Ledger(store, anchor=None if anchor is None else AnchorFile(anchor))
         before = verify(store)
         told = dict(map(json.loads, Path(seen).read_text().splitlines())) if os.path.exists(seen) else {}
         released = [wire.decode_observation(text) for text in told.values()]
@@ -131,10 +157,30 @@ def check(where: str, seen: str) -> None:
         assert after.unanswered == 0
 
 
-def crash_at(place: Callable[[], str], folder: str, n: int, die: Callable[[Any], Any]) -> int:
+def check_anchored(store: Any, seen: str, anchor: str) -> None:
+    """Nothing was released that the anchor does not hold: an older copy without it would be refused."""
+    held = AnchorFile(anchor).hold(None)
+    with store.reading() as statements:
+        ends = [
+            seq
+            for (seq, text) in statements.rows("SELECT seq, text FROM entries WHERE answers IS NOT NULL")
+            if Path(seen).exists() and _released_in(text, Path(seen).read_text())
+        ]
+    assert all(held is not None and seq <= held.seq for seq in ends), f"{held} holds not all of {ends}"
+
+
+def _released_in(text: str, told: str) -> bool:
+    return canonical(json.loads(text)["released"]) in told.replace("\\", "")
+
+
+def crash_at(
+    place: Callable[[], str], folder: str, n: int, die: Callable[[Any], Any], anchor: Points | None = None
+) -> int:
     where, seen = place(), os.path.join(folder, f"seen-{n}")
-    ended = in_a_child(lambda: run_until_dead(where, seen, die))
-    in_a_child(lambda: check(where, seen))
+    beside = f"{seen}.anchor" if anchor is not None else None
+    made = None if beside is None or anchor is None else DyingAnchor(AnchorFile(beside), anchor)
+    ended = in_a_child(lambda: run_until_dead(where, seen, die, made))
+    in_a_child(lambda: check(where, seen, beside))
     return ended
 
 
@@ -142,6 +188,16 @@ def at_statements(place: Callable[[], str], folder: str, every: int) -> int:
     """Die at each statement (or each so many) until the program gets through; how many deaths."""
     for n in range(1, 100_000, every):
         if crash_at(place, folder, n, lambda store, n=n: DyingStore(store, Points(n))) == 0:
+            return (n - 1) // every
+    raise AssertionError("the program never gets through")
+
+
+def with_an_anchor(place: Callable[[], str], folder: str, every: int) -> int:
+    """Die at each statement and at each step of the anchor; how many deaths."""
+    for n in range(1, 100_000, every):
+        points = Points(n)
+        die = lambda store, points=points: DyingStore(store, points)  # noqa: E731
+        if crash_at(place, folder, n, die, points) == 0:
             return (n - 1) // every
     raise AssertionError("the program never gets through")
 
@@ -185,6 +241,8 @@ def main() -> None:
         match kind:
             case "statements":
                 print(at_statements(file if os.path.isdir(where) else database, folder, amount))
+            case "anchor":
+                print(with_an_anchor(file if os.path.isdir(where) else database, folder, amount))
             case "writes":
                 print(at_writes(file, folder, amount))
     finally:

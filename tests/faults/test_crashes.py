@@ -33,6 +33,11 @@ def test_killed_before_and_after_every_statement(folder: str) -> None:
     assert deaths("statements", folder, 1) >= 200
 
 
+def test_killed_at_every_point_between_the_ledger_and_its_anchor(folder: str) -> None:
+    """An honest restart is never refused, and nothing that was released is missing in the anchor."""
+    assert deaths("anchor", folder, 3) >= 80
+
+
 def test_killed_in_the_middle_of_writes(folder: str) -> None:
     assert deaths("writes", folder, 3500) >= 30
 

@@ -37,6 +37,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--workers", type=number, default=1, help="how many processes share the ledger (%(default)s)"
     )
     parser.add_argument("--quantum", help="release replies at multiples of this time, such as 250ms")
+    parser.add_argument(
+        "--new-ledger", action="store_true", help="the ledger is a new one: every budget begins anew"
+    )
 
 
 def run(arguments: Namespace) -> int:
@@ -46,7 +49,7 @@ def run(arguments: Namespace) -> int:
 
     os.environ["FPINQ_CONFIG"] = arguments.config
     os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
-    app: Any = application()
+    app: Any = application(new_ledger=arguments.new_ledger)
     house = app.state.house
     alone = arguments.workers == 1
     if not alone:
@@ -64,6 +67,8 @@ def run(arguments: Namespace) -> int:
     )
     held = ", ".join(house.data_sets) or "no data sets yet"
     print(f"fpinq serves {held} at {_address(listening)}  (docs at /docs)", file=sys.stderr, flush=True)
+    if house.config.anchor is None:
+        print(_NO_ANCHOR, file=sys.stderr, flush=True)
     with suppress(KeyboardInterrupt), listening:
         if alone:
             uvicorn.Server(config).run(sockets=[listening])
@@ -72,7 +77,13 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def application() -> Any:
+_NO_ANCHOR = (
+    "fpinq: no anchor: if an older copy of the ledger is put back, its budgets come back unnoticed "
+    "(anchor = … in the configuration; docs/operating/ledger.md)"
+)
+
+
+def application(*, new_ledger: bool = False) -> Any:
     """The application of one worker process, from what `run` left in the environment."""
     from fpinq.engines import owner
     from fpinq.server import create_app, load
@@ -80,7 +91,7 @@ def application() -> Any:
 
     if not owner.goes_somewhere():  # whoever starts a server is the owner: this is their terminal
         owner.write_to(logging.StreamHandler(sys.stderr))
-    config = load(os.environ["FPINQ_CONFIG"])
+    config = replace(load(os.environ["FPINQ_CONFIG"]), new_ledger=new_ledger)
     quantum = os.environ.get("FPINQ_QUANTUM")
     return create_app(replace(config, quantum_seconds=seconds(quantum)) if quantum else config)
 

@@ -44,6 +44,7 @@ def protect(
     columns: Mapping[str, Any] | None = None,
     schema: Mapping[str, Any] | None = None,
     ledger: Any = None,
+    anchor: Any = None,
     engine: Any = "duckdb",
 ) -> Any:
     """A protected table: whoever asks, and whatever they ask, no record costs more than the budget.
@@ -59,11 +60,13 @@ def protect(
     With ledger= (a file, or a postgresql:// address) the budget survives the
     process: the same data under the same name goes on with what is left,
     changed data is DataChanged, and the same data under another name SameData.
+    With anchor= (a file elsewhere, or a command as a list) an older copy of the
+    ledger that is put back is LedgerRolledBack; without, it is not noticed.
     """
     label = _named(data, name, ledger)
     promised = _promised(rows_at_most, data)
     root = _Root(
-        system_for(engine, ledger), label, budget, recorded=ledger is not None, rows_at_most=promised
+        system_for(engine, ledger, anchor), label, budget, recorded=ledger is not None, rows_at_most=promised
     )
     if unit is None:
         if rows_per_unit is not None:

@@ -10,10 +10,11 @@ from itertools import count
 from os import PathLike, fspath, getpid
 from os.path import realpath
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from fpinq.engines.interface import Engine
 from fpinq.ledger import Ledger, open_ledger
+from fpinq.ledger.anchor import anchor_of
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Schema, Type
@@ -69,17 +70,22 @@ _lock = Lock()
 _numbers = count(1)
 
 
-def system_for(engine: object, ledger: object = None) -> ProtectedSystem:
+def system_for(engine: object, ledger: object = None, anchor: object = None) -> ProtectedSystem:
     """The system of an engine, by its kind ("duckdb", "spark", "reference") or itself; and of a ledger."""
+    if anchor is not None and ledger is None:
+        raise ProgramError("anchor=… keeps the head of a ledger: say ledger=… too")
     key = engine if ledger is None else (engine, _place(ledger), getpid())
     with _lock:
         if key not in _systems:
-            _systems[key] = ProtectedSystem(_engine(engine), record=None if ledger is None else _open(ledger))
+            found = _engine(engine)
+            _systems[key] = ProtectedSystem(found, record=None if ledger is None else _open(ledger, anchor))
+        elif anchor is not None:
+            cast(Ledger, _systems[key].record).keep_at(anchor_of(anchor))
         return _systems[key]
 
 
-def _open(ledger: Any) -> Ledger:
-    opened = open_ledger(ledger)
+def _open(ledger: Any, anchor: object) -> Ledger:
+    opened = open_ledger(ledger, anchor=anchor)
     atexit.register(opened.close)
     return opened
 

@@ -5,13 +5,15 @@
 3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
 4. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
 5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
-6. ``opening``       what is looked at before it is used
+6. ``opening``       what is looked at before it is used; ``anchor``  its head, kept elsewhere
 7. ``verify``        the chain recomputed, every step taken again
 """
 
 import os
 
+from fpinq.ledger.anchor import anchor_of, lost
 from fpinq.ledger.entries import Head, Registered
+from fpinq.ledger.errors import NoLedger
 from fpinq.ledger.ledger import Acted, Ledger, RootState
 from fpinq.ledger.observations import Answered, Observation, Released
 from fpinq.ledger.store import Store
@@ -31,11 +33,22 @@ __all__ = [
 ]
 
 
-def open_ledger(where: str | os.PathLike[str], *, create: bool = True) -> Ledger:
-    """The ledger in a file, or in PostgreSQL if where is a postgresql:// address."""
-    store = open_store(where, create=create)
+def open_ledger(where: str | os.PathLike[str], *, create: bool = True, anchor: object = None) -> Ledger:
+    """The ledger in a file, or in PostgreSQL if where is a postgresql:// address.
+
+    One that is not there is made, unless create is False or the anchor (a
+    path, or a command as a list) knows of one.
+    """
+    elsewhere = None if anchor is None else anchor_of(anchor)
+    held = None if elsewhere is None else elsewhere.hold(None)
     try:
-        return Ledger(store)
+        store = open_store(where, create=create and held is None)
+    except NoLedger:
+        if elsewhere is None or held is None:
+            raise
+        raise lost(held, elsewhere.place) from None
+    try:
+        return Ledger(store, anchor=elsewhere, create=create)
     except BaseException:
         store.close()
         raise

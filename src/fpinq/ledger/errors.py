@@ -72,4 +72,19 @@ class LedgerCorrupt(LedgerError):
         )
 
     def __reduce__(self) -> tuple[type, tuple[int, str]]:
-        return LedgerCorrupt, (self.seq, self.what)  # it comes from another process
+        return type(self), (self.seq, self.what)  # it comes from another process
+
+
+class LedgerRolledBack(LedgerCorrupt):
+    """An older copy of a ledger, or another one, or none: its anchor knows an entry that is not there."""
+
+    def __init__(self, seq: int, what: str) -> None:
+        super().__init__(seq, what)
+        self.args = (
+            f"the ledger was rolled back: entry {seq}: {what}. Nothing is answered from it: put the newer "
+            "ledger back. If that is lost, so is what was spent since: see docs/operating/ledger.md",
+        )
+
+
+class NoLedger(LedgerError):
+    """There is no ledger where one was expected. None was made."""

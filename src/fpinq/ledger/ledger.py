@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import islice
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
+from fpinq.ledger.anchor import Anchor, Mark, check_held, lost
 from fpinq.ledger.entries import (
     OWNER,
     START,
@@ -36,7 +37,7 @@ from fpinq.ledger.entries import (
     line,
     parsed,
 )
-from fpinq.ledger.errors import LedgerCorrupt, OthersSession, RequestReused
+from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, OthersSession, RequestReused
 from fpinq.ledger.kept import Kept
 from fpinq.ledger.observations import Released
 from fpinq.ledger.opening import look, read_accounts, take_owners
@@ -98,7 +99,14 @@ class RootState:
 class Ledger:
     """Sessions, budgets and the chain, in a store. Safe to use from several threads and processes."""
 
-    def __init__(self, store: Store, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        anchor: Anchor | None = None,
+        create: bool = True,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._store = store
         self._clock = clock
         self._lock = RLock()
@@ -106,12 +114,21 @@ class Ledger:
         self._head = self._durable = START
         self._budgets, self._totals = Budgets(), Totals()
         self._sessions = Kept()
+        self._anchor: Anchor | None = None
+        self._held: Mark | None = None
+        self._anchoring = Lock()
         with self._writing(durable=True, opening=True) as pages:
             if pages.is_blank():
+                if not create:
+                    raise NoLedger("there is a place for a ledger, but none has begun")
+                if anchor is not None and (held := anchor.hold(None)) is not None:
+                    raise lost(held, anchor.place)
                 pages.keep_secret(secrets.token_bytes(32))
                 self._append(pages, Began(secrets.token_hex(16)))
             self._key = pages.secret()
             self._load(pages)
+        if anchor is not None:
+            self.keep_at(anchor)
 
     # ── programs ─────────────────────────────────────────────────────────────────────
 
@@ -140,6 +157,20 @@ class Ledger:
         text = encode(action)  # before the transaction: what cannot be written is refused
         if request_id is not None:
             _check_name(request_id, "a request id")
+        acted = self._step(session, action, text, request_id, analyst, check)
+        if isinstance(action, Query):
+            self._keep()
+        return acted
+
+    def _step(
+        self,
+        session: str,
+        action: Action,
+        text: str,
+        request_id: str | None,
+        analyst: str | None,
+        check: Check,
+    ) -> Acted:
         durable = isinstance(action, Query)
         with self._lock:
             with self._writing(durable=durable) as pages:
@@ -163,9 +194,15 @@ class Ledger:
 
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
         """Record what is to be released for the query in an entry; what was recorded first is returned."""
+        first = self._answer(seq, released)
+        self._keep()
+        return first
+
+    def _answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := pages.answer_to(seq)) is not None:
+                    self._on_disk(known)
                     return _released(known)
                 asked = pages.line(seq)
                 took = body_of(asked) if asked is not None else None
@@ -200,13 +237,17 @@ class Ledger:
         not what was promised.
         """
         _check_name(name, "a data set")
-        root = self._registered(name, shape, budget, **facts)
+        found = self._register(self._registered(name, shape, budget, **facts))
+        self._keep()
+        return found
+
+    def _register(self, root: Registered) -> Registered:
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := self._budgets.known(root)) is not None:
                     return known
                 head = self._append(pages, root, opening(root))
-                pages.open_account(name, "", units(root.budget))
+                pages.open_account(root.name, "", units(root.budget))
             with self._advancing(head, durable=True):
                 self._totals.take(self._budgets.register(root, head.seq))
         return root
@@ -228,10 +269,12 @@ class Ledger:
     def freeze(self, name: str) -> None:
         """From now on no query of this data set is answered."""
         self._set_frozen(name, True)
+        self._keep()
 
     def unfreeze(self, name: str) -> None:
         """The data set may be asked again."""
         self._set_frozen(name, False)
+        self._keep()
 
     def _set_frozen(self, name: str, frozen: bool) -> None:
         with self._lock:
@@ -304,9 +347,11 @@ class Ledger:
             raise RequestReused(request_id)
         if not isinstance(took.action, Query):
             return Acted(TAU, took.rule, took.charged, known.seq)
+        self._on_disk(known)
         if took.rule == "Query⊥":
             return Acted(BOTTOM, took.rule, took.charged, known.seq)
         if (answer := pages.answer_to(known.seq)) is not None:
+            self._on_disk(answer)
             return Acted(TAU, took.rule, took.charged, known.seq, _released(answer))
         program = self._session(pages, took.session, analyst, before=known.seq)
         then = self._budgets.seeing(program, known.seq).configuration
@@ -353,6 +398,44 @@ class Ledger:
         check_owner(program, name, analyst)
         return program
 
+    # ── the anchor ───────────────────────────────────────────────────────────────────
+
+    def keep_at(self, anchor: Anchor) -> None:
+        """From now on an anchor elsewhere holds what is on disk; LedgerRolledBack if it knows of more."""
+        if self._anchor is not None and self._anchor.place != anchor.place:
+            raise ProgramError(
+                f"this ledger is open already, with the anchor {self._anchor.place}: say the same"
+            )
+        held = anchor.hold(None)
+        self._check_held(held, anchor)
+        self._anchor, self._held = anchor, held
+        self._keep()
+
+    def _keep(self) -> None:
+        """Move the anchor to what is on disk. Whoever is told of an entry is told after this.
+
+        One that waits for another finds that its entry was kept with it.
+        """
+        if self._anchor is None:
+            return
+        with self._anchoring:
+            mark = Mark(self.id, *self._durable)
+            if self._held is not None and self._held.seq >= mark.seq:
+                return
+            before = self._anchor.hold(mark)
+            if before != self._held:  # another process was here; of the same ledger, or of a copy?
+                self._check_held(before, self._anchor)
+            self._held = mark if before is None else max(before, mark, key=lambda each: each.seq)
+
+    def _check_held(self, mark: Mark | None, anchor: Anchor) -> None:
+        if mark is not None:
+            with self._reading() as pages:
+                check_held(pages, self.id, mark, anchor.place)
+
+    def _on_disk(self, stored: Line) -> None:
+        """An entry that is synced when it is written: a query or an answer that can be seen is on disk."""
+        self._durable = max(self._durable, Head(stored.seq, stored.hash))
+
     # ── staying up to date ───────────────────────────────────────────────────────────
 
     @contextmanager
@@ -398,7 +481,7 @@ class Ledger:
             # Entries that were not durable may be lost with the database's power; one that was may not.
             kept = pages.line(self._durable.seq)
             if kept is None or kept.hash != self._durable.hash:
-                raise LedgerCorrupt(self._durable.seq, "is not there any more: an older copy was put back")
+                raise LedgerRolledBack(self._durable.seq, "is not there any more: an older copy was put back")
             self._load(pages)
 
     def _follow(self, pages: Pages, now: Head) -> bool:
@@ -434,6 +517,9 @@ class Ledger:
     def _load(self, pages: Pages) -> None:
         """Everything that is not a session's own, as it is now. Sessions are replayed when they act."""
         found = look(pages)
+        if self._anchor is not None and self._held is not None:
+            check_held(pages, found.id, self._held, self._anchor.place)
+        self.id = found.id
         self._sessions.clear()
         self._budgets, self._totals = found.budgets, found.totals
         self._head, self._durable = found.head, found.durable

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from fpinq.ledger.errors import NoLedger
 from fpinq.ledger.store import SCHEMA
 from fpinq.model.errors import LedgerError, ProgramError
 
@@ -24,11 +25,18 @@ class PostgreSQL:
     def __init__(self, url: str, *, create: bool = True) -> None:
         self.address = url
         self._connection: Any = None
+        try:
+            self._prepare(create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, create: bool) -> None:
         with self._transaction("") as statements:
             statements.run(f"SELECT pg_advisory_xact_lock({_LOCK})")
             if not statements.rows("SELECT 1 WHERE to_regclass('head') IS NOT NULL"):
                 if not create:
-                    raise LedgerError("this database holds no ledger")
+                    raise NoLedger("this database holds no ledger")
                 for statement in SCHEMA:
                     statements.run(statement.format(**_TYPES))
                 for statement in _APPEND_ONLY:

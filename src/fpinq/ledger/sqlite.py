@@ -1,12 +1,13 @@
 """The ledger in one SQLite file: WAL, synchronous=FULL."""
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
-from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.ledger.errors import LedgerCorrupt, NoLedger
 from fpinq.ledger.store import SCHEMA
 from fpinq.model.errors import LedgerError
 
@@ -29,11 +30,10 @@ class SQLite:
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
         in_memory = path == ":memory:"  # for tests and demonstrations: gone with the process
         self.address = ":memory:" if in_memory else os.path.realpath(path)
-        if not in_memory and not create and not os.path.isfile(self.address):
-            raise LedgerError(f"no such ledger: {path}")
         with _as_ledger_errors(self.address):
             if not in_memory:
-                _make_private(self.address)
+                _find(self.address, create)
+            self._file = None if in_memory else _identity(self.address)
             self._connection = sqlite3.connect(
                 self.address, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -59,15 +59,10 @@ class SQLite:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             (found,) = self._connection.execute("PRAGMA application_id").fetchone()
-            tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if found != _APPLICATION_ID and tables:
+            if self.address == ":memory:":
+                _make_tables(self._connection)
+            elif found != _APPLICATION_ID:
                 raise LedgerError(f"{self.address} is a database, but no ledger")
-            if not tables:
-                for statement in SCHEMA:
-                    self._connection.execute(statement.format(**_TYPES))
-                for statement in _APPEND_ONLY:
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
@@ -90,6 +85,8 @@ class SQLite:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator["_Statements"]:
+        if self._file is not None and _identity(self.address) != self._file:
+            raise LedgerError(f"{self.address} was moved, deleted or replaced: put it back, or start again")
         self._statements.run(begin)
         try:
             yield self._statements
@@ -116,10 +113,82 @@ class _Statements:
         return self._connection.execute(statement, parameters).rowcount
 
 
-def _make_private(path: str) -> None:
-    """A new file that only its owner may read; SQLite gives its journals the same permissions."""
-    with suppress(OSError):  # there already, or a place where SQLite will say what is wrong
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+def _find(path: str, create: bool) -> None:
+    """The file of a ledger, made if there is none; LedgerError if it is not as it was left."""
+    if os.path.isdir(path):
+        raise LedgerError(f"{path} is a folder: a ledger is a file")
+    if not os.path.exists(path):
+        if not create:
+            raise NoLedger(f"no such ledger: {path}")
+        if os.path.exists(f"{path}-wal"):
+            raise NoLedger(f"the ledger {path} is gone, and only its log {path}-wal is left: restore it")
+        try:
+            _make(path)
+        except OSError as error:
+            raise LedgerError(f"the ledger {path} cannot be made: {error.strerror}") from None
+    elif not os.path.getsize(path):
+        raise LedgerError(f"{path} is empty, which a ledger never is: restore it, or delete it to begin anew")
+    elif _lost_log(path):
+        raise LedgerCorrupt(-1, f"the log {path}-wal is gone, with what was written last: put it back")
+
+
+def _lost_log(path: str) -> bool:
+    """Whether the log was deleted: SQLite makes it before the -shm beside it, and deletes it after that."""
+    return (
+        os.path.exists(f"{path}-shm") and not os.path.exists(f"{path}-wal") and os.path.exists(f"{path}-shm")
+    )
+
+
+def _make(path: str) -> None:
+    """A new ledger's file, whole or not at all, that only its owner may read.
+
+    SQLite gives its journals the same permissions. If another process was
+    faster, its file is the ledger.
+    """
+    new = f"{path}.{secrets.token_hex(4)}"
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _make_tables(connection)
+            connection.execute("COMMIT")
+        _name(new, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.remove(new)
+    _sync_folder(os.path.dirname(path))
+
+
+def _name(new: str, path: str) -> None:
+    """Give a file its name, if that is free."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links: whoever was faster finds its file replaced, and stops
+        os.rename(new, path)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in (*SCHEMA, *_APPEND_ONLY, f"PRAGMA application_id = {_APPLICATION_ID}"):
+        connection.execute(statement.format(**_TYPES))
+
+
+def _sync_folder(folder: str) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file is there; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

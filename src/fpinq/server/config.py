@@ -23,6 +23,7 @@ from fpinq.server.limits import Limits
 EVERYBODY = "*"
 
 ENGINES = ("duckdb", "reference", "spark")
+SETTINGS = {"ledger", "anchor", "anchor_command", "tokens", "quantum", "limits", "spark", "datasets"}
 # What is said of a table: where there are several, of each.
 OF_A_TABLE = ("path", "rows_per_unit", "rows_at_most", "schema", "columns")
 # What a table that Python made may have, unless it says otherwise; a file always says.
@@ -66,6 +67,8 @@ class Config:
     tokens: Path
     ledger: str
     quantum_seconds: Fraction = Fraction(0)
+    anchor: str | tuple[str, ...] | None = None  # where the ledger's head is kept too: a file or a command
+    new_ledger: bool = False  # the ledger may be another one than was served with the tokens
     limits: Limits = field(default_factory=Limits)
     spark: Mapping[str, Any] = field(default_factory=dict)  # what fp.Spark is made with
 
@@ -84,7 +87,7 @@ def load(path: str | Path) -> Config:
 
 def parse(written: Mapping[str, Any], folder: Path) -> Config:
     """The configuration of a TOML document."""
-    _check_keys(written, {"ledger", "tokens", "quantum", "limits", "spark", "datasets"}, "the configuration")
+    _check_keys(written, SETTINGS, "the configuration")
     ledger = _text(written.get("ledger", "fpinq.ledger"), "ledger")
     limits = _mapping(written.get("limits", {}), "limits")
     _check_keys(limits, set(Limits.__dataclass_fields__), "limits")
@@ -95,10 +98,24 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
         },
         tokens=folder / _text(written.get("tokens", "fpinq.tokens"), "tokens"),
         ledger=ledger if is_url(ledger) else str(folder / ledger),
+        anchor=_anchor(written, folder),
         quantum_seconds=seconds(written.get("quantum", 0), "quantum: "),
         limits=Limits(**limits),
         spark=_spark(_mapping(written.get("spark", {}), "spark")),
     )
+
+
+def _anchor(written: Mapping[str, Any], folder: Path) -> str | tuple[str, ...] | None:
+    if "anchor" in written and "anchor_command" in written:
+        raise ProgramError("either anchor, a file, or anchor_command")
+    if "anchor" in written:
+        return str(folder / _text(written["anchor"], "anchor"))
+    if "anchor_command" not in written:
+        return None
+    command = written["anchor_command"]
+    if not isinstance(command, list) or not command:
+        raise ProgramError('anchor_command is a list of words, such as ["/usr/local/bin/keep", "people"]')
+    return tuple(_text(word, "anchor_command") for word in command)
 
 
 def is_url(ledger: str) -> bool:

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 from fpinq.engines import owner
-from fpinq.ledger import RootState, open_ledger, wire
+from fpinq.ledger import Ledger, RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
-from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.ledger.errors import LedgerCorrupt, NoLedger
 from fpinq.model.actions import TableVariable
 from fpinq.model.errors import BadData, KernelViolation, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_value
@@ -22,7 +22,7 @@ from fpinq.runtime.promises import check_rows
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
 from fpinq.server.admission import Admission
-from fpinq.server.config import EVERYBODY, Config, DataSet, check_column
+from fpinq.server.config import EVERYBODY, Config, DataSet, check_column, is_url
 from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
@@ -50,7 +50,7 @@ class House:
         self._shapes: dict[str, Shape] = {}
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
-        self.ledger = open_ledger(config.ledger)
+        self.ledger = open_served(config, self.tokens)
         self._admission = Admission(config.limits)
         self.system = ProtectedSystem(
             self._engines,
@@ -198,6 +198,32 @@ _ONLY = {
     ("auditor", "owner"): "only an auditor or an owner may read the trace",
     ("owner",): "only an owner may do this",
 }
+
+
+def open_served(config: Config, tokens: Tokens) -> Ledger:
+    """The ledger of a configuration. NoLedger if it is not one that was served with these tokens.
+
+    The first one is whichever is there or begins. Later, one that is lost or
+    exchanged would mean every budget anew: only who says that it is new gets that.
+    """
+    known = tokens.ledgers()
+    new = config.new_ledger or not known
+    where = "in the database" if is_url(config.ledger) else f"at {config.ledger}"
+    try:
+        ledger = open_ledger(config.ledger, create=new, anchor=config.anchor)
+    except NoLedger:
+        raise NoLedger(f"there is no ledger {where}, but {_SERVED}") from None
+    if not new and ledger.id not in known:
+        ledger.close()
+        raise NoLedger(f"the ledger {where} is another one: {_SERVED}")
+    tokens.serve(ledger.id)
+    return ledger
+
+
+_SERVED = (
+    "one was served with these tokens: put it back. If another is to begin, with every budget whole, "
+    "say so: fpinq serve --new-ledger"
+)
 
 
 @contextmanager

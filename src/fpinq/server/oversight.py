@@ -67,7 +67,7 @@ def _ledger(config: Config) -> Iterator[Ledger | None]:
     if not is_url(config.ledger) and not os.path.exists(config.ledger):
         yield None
         return
-    ledger = open_ledger(config.ledger, create=False)
+    ledger = open_ledger(config.ledger, create=False, anchor=config.anchor)
     try:
         yield ledger
     finally:

@@ -27,6 +27,7 @@ ROLES = ("owner", "analyst", "auditor")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ledgers (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tokens (
     id TEXT PRIMARY KEY,
     hash BLOB NOT NULL,
@@ -135,6 +136,14 @@ class Tokens:
         connection.execute("INSERT OR IGNORE INTO keys VALUES (?, ?)", (name, secrets.token_bytes(32)))
         found: bytes = connection.execute("SELECT key FROM keys WHERE name = ?", (name,)).fetchone()[0]
         return found
+
+    def ledgers(self) -> set[str]:
+        """The ledgers that were served with these tokens."""
+        return {found for (found,) in self._connection().execute("SELECT id FROM ledgers")}
+
+    def serve(self, ledger: str) -> None:
+        """Remember a ledger that is served with these tokens."""
+        self._connection().execute("INSERT OR IGNORE INTO ledgers VALUES (?)", (ledger,))
 
     def _connection(self) -> sqlite3.Connection:
         found = getattr(self._local, "connection", None)

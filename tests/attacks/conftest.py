@@ -1,0 +1,1 @@
+from ledger.places import postgres  # noqa: F401
