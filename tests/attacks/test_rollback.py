@@ -28,7 +28,8 @@ HALF = Query("people", Fraction(1, 2), (Count(),))
 def config(tmp_path: Path) -> Path:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "people.csv").write_text("age\n" + "".join(f"{20 + i % 50}\n" for i in range(100)))
-    written = '[datasets.people]\npath = "people.csv"\nbudget = 1\nschema = { age = "int64" }\n'
+    written = "[datasets.people]\npath = 'people.csv'\nbudget = 1\nrows_at_most = 1000\n"
+    written += "schema = { age = 'int64' }\n"
     (tmp_path / "fpinq.toml").write_text(written)
     (tmp_path / "anchored.toml").write_text(f'anchor = "elsewhere/people.anchor"\n{written}')
     assert main(["token", "create", "alice", "--config", str(tmp_path / "fpinq.toml")]) == 0

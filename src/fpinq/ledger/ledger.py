@@ -157,7 +157,7 @@ class Ledger:
         text = encode(action)  # before the transaction: what cannot be written is refused
         if request_id is not None:
             _check_name(request_id, "a request id")
-        acted = self._step(session, action, text, request_id, analyst, check)
+        acted = self._step(session, action, text, request_id, analyst, check, queries_at_most)
         if isinstance(action, Query):
             self._keep()
         return acted
@@ -170,6 +170,7 @@ class Ledger:
         request_id: str | None,
         analyst: str | None,
         check: Check,
+        queries_at_most: int | None,
     ) -> Acted:
         durable = isinstance(action, Query)
         with self._lock:

@@ -75,7 +75,6 @@ FAILURES: dict[type[Exception], Failure] = {
     errors.DataChanged: Failure("data_changed", 409, 5),
     TooManyRequests: Failure("too_many_requests", 429, 6),
     errors.LedgerError: Failure("ledger_error", 503, 6),
-    recorded.NoLedger: Failure("no_ledger", 503, 6),
     recorded.LedgerCorrupt: Failure("ledger_corrupt", 500, 70),
     recorded.LedgerRolledBack: Failure("ledger_rolled_back", 500, 70),
     Unavailable: Failure("unavailable", 503, 6),
