@@ -135,7 +135,8 @@ def files(meeting: int) -> list[tuple[str, Writing]]:
     return taken
 
 
-_SOME = [writing for _, writing in files(meeting=2)]
+# Without integers in streams of bytes, which not every engine reads.
+_SOME = [writing for _, writing in files(meeting=2) if writing.encoding != "split"]
 
 
 def writing_of(rows: Rows) -> Writing:

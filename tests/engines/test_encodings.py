@@ -18,7 +18,8 @@ from hypothesis import given
 from engines.encodings import SCHEMA, Writing, differences, expected, files, rows_with, writing_of
 from engines.generators import Example, plan_examples
 from engines.test_conformance import EXAMPLES, thorough
-from fpinq.engines.duckdb import DuckDB, database, sources
+from fpinq.engines.duckdb import DuckDB, database, engine, sources
+from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import Plan, RootTable, Term
 from fpinq.model.queries import Count
@@ -41,7 +42,7 @@ def test_answers_do_not_depend_on_how_a_file_is_written(
 ) -> None:
     rows = rows_with(pattern)
     known = expected(rows)
-    writings = [writing for of, writing in FILES if of == pattern]
+    writings = [writing for of, writing in FILES if of == pattern and not _is_refused(writing)]
     wrong: dict[str, list[str]] = {}
     for number, writing in enumerate(writings):
         engine = DuckDB()
@@ -54,6 +55,11 @@ def test_answers_do_not_depend_on_how_a_file_is_written(
     assert not wrong
 
 
+def _is_refused(writing: Writing) -> bool:
+    """DuckDB before 2.0 does not read integers that are split into streams of bytes, and says so."""
+    return writing.encoding == "split" and int(duckdb.__version__.partition(".")[0]) < 2
+
+
 @pytest.mark.skipif(duckdb.__version__ != "2.0.0", reason="the fault is this version's")
 def test_these_files_find_the_fault_of_filters_in_the_reading(
     db: DuckDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -63,6 +69,36 @@ def test_these_files_find_the_fault_of_filters_in_the_reading(
     rows = rows_with("one value and a null")
     path = Writing("plain").write(tmp_path / "x.parquet", SCHEMA, rows)
     assert len(differences(db, path, rows, expected(rows))) >= 3
+
+
+def trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trial of a new process."""
+    monkeypatch.setattr(engine, "_tried", set())
+    DuckDB().close()
+
+
+def test_a_duckdb_that_is_right_passes_its_trial_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial(monkeypatch)
+    monkeypatch.setattr(engine.trial, "check", lambda *given: pytest.fail("tried again"))
+    DuckDB().close()
+
+
+@pytest.mark.skipif(duckdb.__version__ != "2.0.0", reason="the fault is this version's")
+def test_a_duckdb_that_moves_filters_into_the_reading_fails_its_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(database, "INTO_READING", ())
+    monkeypatch.setattr(sources, "within_lengths", lambda columns, lengths: list(columns))  # hides it too
+    for _ in range(2):  # and again: what failed is not remembered as tried
+        with pytest.raises(UnfitEngine, match=r"2\.0\.0 answers wrongly .*: file"):
+            trial(monkeypatch)
+
+
+def test_a_duckdb_that_reads_a_null_as_zero_fails_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = sources._arrays
+    monkeypatch.setattr(sources, "_arrays", lambda *given: (there(*given)[0], there(*given)[1] | True))
+    with pytest.raises(UnfitEngine, match="rows"):
+        trial(monkeypatch)
 
 
 def number_of(engine: DuckDB, plan: Plan) -> int:

@@ -4,6 +4,7 @@ FpinqError
 ├── ProgramError      the analyst's mistake; nothing charged
 ├── BudgetExceeded    ⊥; nothing charged
 ├── LedgerError       not durable; nothing answered
+├── UnfitEngine       an engine that answers wrongly where the answer is known; nothing protected
 ├── DataChanged       a file is not the one that was protected; nothing measured
 └── EngineError       failed after the charge; the charge stands
 KernelViolation       our bug, outside the tree; stop
@@ -111,6 +112,10 @@ class DataChanged(FpinqError):
     def __init__(self, root: str) -> None:
         self.root = root
         super().__init__(f"the data of {root!r} changed since it was protected: protect the new data instead")
+
+
+class UnfitEngine(FpinqError):
+    """An engine of a version that answers wrongly where the answer is known. It gets no data."""
 
 
 class EngineError(FpinqError):

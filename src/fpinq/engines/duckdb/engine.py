@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from fpinq.engines import reference
-from fpinq.engines.duckdb import lines, parquet, sources, statistics
+from fpinq.engines.duckdb import lines, parquet, sources, statistics, trial
 from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
@@ -43,6 +43,7 @@ class DuckDB:
         self._roots: dict[str, Source | PersonSource] = {}
         self._pins: dict[str, tuple[Pin, ...]] = {}
         self._opened: Database | None = None
+        _try(duckdb.__version__)
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
@@ -292,3 +293,23 @@ class DuckDB:
                 database.take_over(before, relation)
         # Measurements under way keep the old one until they end.
         self._opened = database
+
+
+_trying = threading.RLock()
+_tried: set[str] = set()
+
+
+def _try(version: str) -> None:
+    """Put this DuckDB to the trial, once in a process; UnfitEngine if it fails."""
+    with _trying:
+        if version in _tried:
+            return
+        _tried.add(version)  # the one that is tried passes here
+        engine = DuckDB()
+        try:
+            trial.check(engine, version)
+        except BaseException:
+            _tried.discard(version)
+            raise
+        finally:
+            engine.close()
