@@ -1,12 +1,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check proof spark clean
+.PHONY: help demo test lint check files oldest proof spark clean
 
 help:
 	@echo "make demo    Listing 1 and a richer analysis on generated data"
 	@echo "make test    lint, types and every test (sets up .venv on first use)"
 	@echo "make check   the exhaustive check, its mutants and the stability search"
+	@echo "make files   files in every encoding, on the newest DuckDB, with their counts"
+	@echo "make oldest  the engine's tests on the oldest DuckDB admitted"
 	@echo "make spark   the Spark engine's tests (installs pyspark)"
 	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
 
@@ -37,6 +39,17 @@ check: .venv/installed
 	$(BIN)/fpinq check --mutants
 	$(BIN)/fpinq check --stability
 
+files: .venv/installed
+	FPINQ_FILES=3 FPINQ_EXAMPLES=4000 $(BIN)/python -m pytest -n 2 tests/engines/test_encodings.py tests/engines/test_parquet.py tests/engines/test_records.py
+
+# The lower bound in pyproject.toml, in an environment of its own.
+OLDEST := $(shell sed -n 's/.*"duckdb>=\([0-9.]*\),.*/\1/p' pyproject.toml)
+oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . "duckdb==$(OLDEST)" \
+	  hypothesis pandas polars pyarrow pytest pytest-xdist pytz
+	FPINQ_EXAMPLES=200 .venv-oldest/bin/python -m pytest -n 2 tests/engines
+
 proof:
 	$(MAKE) -C proof
 
@@ -48,4 +61,4 @@ spark: .venv/installed
 	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/spark
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from engines.encodings import SCHEMA, Writing, differences, expected, files, rows_with, writing_of
+from engines.encodings import SCHEMA, Writing, differences, expected, files, rows_with
 from engines.generators import Example, plan_examples
 from engines.test_conformance import EXAMPLES, thorough
+from engines.test_duckdb import in_files
 from fpinq.engines.duckdb import DuckDB, database, engine, sources
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import Apply, Column, Literal
@@ -50,6 +51,7 @@ def test_answers_do_not_depend_on_how_a_file_is_written(
         if found := differences(engine, path, rows, known):
             wrong[str(writing)] = found
         engine.close()
+    record_property("engine", f"DuckDB {duckdb.__version__}")
     record_property("files", len(writings))
     record_property("answers", len(writings) * (len(known[0]) + 1))
     assert not wrong
@@ -126,19 +128,6 @@ def reading_of(engine: DuckDB, example: Example, names: dict[str, str]) -> Itera
         _, shown = engine.explain(example.plan, by, queries)
         yield from (line for line in shown.splitlines() if "Filter" in line and "Filters" in line)
         yield from (line for line in shown.splitlines() if "Dynamic" in line)
-
-
-def in_files(engine: DuckDB, example: Example, folder: Path) -> dict[str, str]:
-    """The example's data as files, each written in some way."""
-    for name, (schema, rows) in example.tables.items():
-        engine.add_root(name, writing_of(rows).write(folder / f"{name}.parquet", schema, rows))
-    for name, (shape, tables) in example.persons.items():
-        paths = {
-            table: writing_of(tables[table]).write(folder / f"{name}-{table}.parquet", schema, tables[table])
-            for table, schema in shape.tables
-        }
-        engine.add_persons(name, paths, unit=shape.unit)
-    return {name: name for name in (*example.tables, *example.persons)}
 
 
 @thorough(EXAMPLES // 40)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engines.conftest import OnFiles
 from engines.generators import Generator
 from fpinq.model.actions import Assign, Query
 from fpinq.model.clamps import Clamp
@@ -38,6 +39,22 @@ def programs(draw: Any) -> Program:
 @given(program=programs())
 def test_neighbours_look_the_same_and_lose_no_more_than_was_charged(engine: Any, program: Program) -> None:
     assert in_lock_step(engine, program) == (True, True)
+
+
+@settings(
+    max_examples=max(PROGRAMS // 20, 10),
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+@given(program=programs())
+def test_neighbours_in_files_look_the_same_and_lose_no_more_than_was_charged(
+    engine: Any, tmp_path_factory: Any, program: Program
+) -> None:
+    fresh = type(engine)()
+    assert in_lock_step(OnFiles(fresh, tmp_path_factory.mktemp("files")), program) == (True, True)
+    fresh.close()
 
 
 def in_lock_step(engine: Any, program: Program) -> tuple[bool, bool]:
