@@ -24,6 +24,7 @@ from proof.conftest import PROOF, Coq
 from proof.in_coq import shape
 
 SOURCES = sorted(PROOF.glob("*.v"))
+AXIOMS = {"sig_not_dec", "sig_forall_dec", "functional_extensionality_dep", "classic"}  # the classical reals'
 
 
 def test_nothing_is_admitted_and_no_axiom_is_added() -> None:
@@ -44,6 +45,16 @@ def test_every_file_is_compiled_and_in_the_reading_order() -> None:
     )
     assert set(listed) == files
     assert len(listed) == len(files)
+
+
+def test_every_name_that_the_proof_s_pages_give_exists() -> None:
+    root = PROOF.parent
+    written = [*SOURCES, *(root / "src").rglob("*.py"), *(root / "tests").rglob("*.py")]
+    words = {word for path in written for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    for page in ("docs/model/proof.md", "docs/model/README.md", "proof/README.md"):
+        named = re.findall(r"`([a-zA-Z]\w+)`", (root / page).read_text(encoding="utf-8"))
+        assert len(named) > 10
+        assert set(named) - words - AXIOMS == set(), page
 
 
 # ── the stability table ──────────────────────────────────────────────────────────────
