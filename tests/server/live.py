@@ -18,6 +18,7 @@ import fpinq as fp
 from fpinq.client.remote import Catalog
 from fpinq.runtime.mechanisms import draw
 from fpinq.server import Config, DataSet, TableConfig, create_app
+from fpinq.server.connections import Connection
 from fpinq.server.house import House
 from fpinq.server.limits import Limits
 
@@ -110,8 +111,17 @@ def serve(
     app = create_app(config, mechanism=mechanism)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
+    Connection.quantum_seconds = float(config.quantum_seconds)
     server = uvicorn.Server(
-        uvicorn.Config(app, log_level="critical", date_header=False, server_header=False, lifespan="on")
+        uvicorn.Config(
+            app,
+            log_level="critical",
+            date_header=False,
+            server_header=False,
+            lifespan="on",
+            http=Connection,
+            ws="none",
+        )
     )
     running = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     running.start()

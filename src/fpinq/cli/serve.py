@@ -47,6 +47,8 @@ def run(arguments: Namespace) -> int:
     needs_server()
     import uvicorn
 
+    from fpinq.server.connections import Connection
+
     os.environ["FPINQ_CONFIG"] = arguments.config
     os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
     app: Any = application(new_ledger=arguments.new_ledger)
@@ -64,6 +66,8 @@ def run(arguments: Namespace) -> int:
         server_header=False,
         access_log=False,
         log_level="warning",
+        http=Connection,
+        ws="none",
     )
     held = ", ".join(house.data_sets) or "no data sets yet"
     print(f"fpinq serves {held} at {_address(listening)}  (docs at /docs)", file=sys.stderr, flush=True)
@@ -88,12 +92,16 @@ def application(*, new_ledger: bool = False) -> Any:
     from fpinq.engines import owner
     from fpinq.server import create_app, load
     from fpinq.server.config import seconds
+    from fpinq.server.connections import Connection
 
     if not owner.goes_somewhere():  # whoever starts a server is the owner: this is their terminal
         owner.write_to(logging.StreamHandler(sys.stderr))
     config = replace(load(os.environ["FPINQ_CONFIG"]), new_ledger=new_ledger)
     quantum = os.environ.get("FPINQ_QUANTUM")
-    return create_app(replace(config, quantum_seconds=seconds(quantum)) if quantum else config)
+    if quantum:
+        config = replace(config, quantum_seconds=seconds(quantum))
+    Connection.configure(float(config.quantum_seconds))
+    return create_app(config)
 
 
 def needs_server() -> None:

@@ -29,13 +29,15 @@ from fpinq.model.queries import (
     Tree,
 )
 from fpinq.noise import PermuteAndFlip, Run, sample, sample_many
+from fpinq.runtime import deadline
 
 # Below this many draws, one at a time is faster than waking up NumPy.
 FEW = 16
 
 
 def draw(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Released:
-    """What a query releases of a statistic at ε. Drawn afresh on every call."""
+    """What a query releases of a statistic at ε. Drawn afresh on every call; TimeoutError if out of time."""
+    deadline.check()
     match query:
         case Rank():
             return _draw_rank(query, statistic, epsilon)
@@ -81,9 +83,10 @@ def _noise(sensitivity: int, epsilon: Fraction, n: int) -> Sequence[int]:
 
 
 def _draw_rank(query: Rank, statistic: Statistic, epsilon: Fraction) -> int:
+    deadline.check()
     runs = query.scores(statistic)
     mechanism = PermuteAndFlip(epsilon, query.sensitivity, monotone=True)
-    choice = mechanism.choose([Run(score, last - first + 1) for first, last, score in runs])
+    choice = mechanism.choose(Run(score, last - first + 1) for first, last, score in deadline.watched(runs))
     return runs[choice.run][0] + choice.member
 
 

@@ -12,11 +12,13 @@ from typing import Any
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
 from fpinq.model.actions import Action
+from fpinq.runtime.deadline import within
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
 from fpinq.server.quantum import Scope, Send
 from fpinq.server.tokens import Bearer
+from fpinq.server.turns import acting
 
 BODY_SECONDS = 30
 REQUEST_ID_CHARACTERS = 100
@@ -86,5 +88,6 @@ class Actions:
     def _act(self, bearer: Bearer, session: str, action: Action, request_id: str) -> replies.Reply:
         house, analyst = self._house, bearer.name
         house.room.check(session, action, analyst)
-        observation = house.system.act(action, session=session, request_id=request_id, analyst=analyst)
+        with acting(analyst), within(house.limits.query_seconds):
+            observation = house.system.act(action, session=session, request_id=request_id, analyst=analyst)
         return 200, b'{"observation":' + wire.encode(observation).encode() + b"}"

@@ -21,6 +21,7 @@ from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.promises import check_rows
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.system import Mechanism, ProtectedSystem
+from fpinq.server import turns
 from fpinq.server.admission import Admission
 from fpinq.server.config import EVERYBODY, Config, DataSet, check_column, is_url
 from fpinq.server.engines import Engines
@@ -51,11 +52,13 @@ class House:
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_served(config, self.tokens)
+        self.record = turns.InTurn(self.ledger)
         self._admission = Admission(config.limits)
         self.system = ProtectedSystem(
             self._engines,
-            record=self.ledger,
-            mechanism=mechanism,
+            record=self.record,
+            # What a test draws with may wait for others of its kind.
+            mechanism=turns.drawing(mechanism) if mechanism is draw else mechanism,
             admit=self._admission.check,
             queries_at_most=config.limits.queries_per_session,
         )
@@ -162,7 +165,7 @@ class House:
 
     def _tables_with(self, session: str, targets: Sequence[TableVariable], analyst: str) -> int:
         """How many tables a session would hold with these bound; the data sets are among them."""
-        held = self.ledger.configuration(session, analyst).environment
+        held = self.record.configuration(session, analyst).environment
         return len(held) + sum(target not in held for target in targets)
 
     def _facts(self, name: str, state: RootState) -> dict[str, Any]:

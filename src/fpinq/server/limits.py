@@ -3,7 +3,7 @@
 They are numbers that the owner chose, the same whatever the data is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from threading import Lock
@@ -34,6 +34,8 @@ class Limits:
     nodes: int = 100_000
     parts: int = 10_000
     released_integers: int = 1_000_000
+    candidates: int = 10_000
+    fractions: int = 1_000
     literal_rows: int = 10_000
     name_characters: int = 200
     tables_per_session: int = 10_000
@@ -73,10 +75,19 @@ class Limits:
                 self._check_parts(len(queries))
                 if sum(map(_released, queries)) > self.released_integers:
                     raise TooLarge(f"one query releases at most {self.released_integers} integers")
+                self._check_choices(queries)
 
     def _check_parts(self, parts: int) -> None:
         if parts > self.parts:
             raise TooLarge(f"at most {self.parts} parts")
+
+    def _check_choices(self, queries: Iterable[Any]) -> None:
+        """Each fraction, and each candidate, is drawn for by itself: of all parts together."""
+        choices = [query for query in queries if isinstance(query, Choice | Ranks)]
+        if sum(len(query.of) for query in choices if isinstance(query, Choice)) > self.candidates:
+            raise TooLarge(f"one query chooses among at most {self.candidates} candidates")
+        if sum(len(query.fractions) for query in choices if isinstance(query, Ranks)) > self.fractions:
+            raise TooLarge(f"one query has at most {self.fractions} fractions")
 
     def _check_names(self, names: tuple[str, ...]) -> None:
         if any(len(name) > self.name_characters for name in names):

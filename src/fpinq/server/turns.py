@@ -1,0 +1,94 @@
+"""Turns: of what all share (the ledger's lock, the interpreter's), one analyst holds at most one at a time.
+
+An analyst may have many requests under way. If all of them stood in line for
+the ledger, or drew from millions of values at once, others would wait behind
+all of them; so they wait for each other, and others behind one.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from threading import Lock
+from typing import Any
+
+from fpinq.ledger import Acted, Released
+from fpinq.model.actions import Action
+from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.semantics import Configuration
+from fpinq.runtime import deadline
+from fpinq.runtime.record import Record
+from fpinq.runtime.refusals import TooManyRequests
+from fpinq.runtime.system import Mechanism
+
+_analyst: ContextVar[str | None] = ContextVar("analyst", default=None)
+
+
+class Turns:
+    """A lock for each analyst, and what is raised where it is not free in time."""
+
+    def __init__(self, late: Exception) -> None:
+        self._late = late
+        self._locks: dict[str | None, Lock] = {}
+
+    @contextmanager
+    def of(self, analyst: str | None) -> Iterator[None]:
+        """An analyst's turn."""
+        lock = self._locks.setdefault(analyst, Lock())
+        longest = deadline.left()
+        if not lock.acquire(timeout=-1 if longest == inf else longest):
+            raise type(self._late)(*self._late.args)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+@contextmanager
+def acting(analyst: str) -> Iterator[None]:
+    """What this thread does in here, it does for an analyst."""
+    before = _analyst.set(analyst)
+    try:
+        yield
+    finally:
+        _analyst.reset(before)
+
+
+def drawing(mechanism: Mechanism) -> Mechanism:
+    """A mechanism that draws once at a time for each analyst."""
+    turns = Turns(TimeoutError("the time for a query is over"))
+
+    def draw(query: PrimitiveQuery, statistic: Statistic, epsilon: Any) -> Released:
+        with turns.of(_analyst.get()):
+            return mechanism(query, statistic, epsilon)
+
+    return draw
+
+
+class InTurn:
+    """A record that each analyst uses once at a time. Replaying a long session keeps its lock for long."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._turns = Turns(TooManyRequests("your other requests take too long: send fewer at a time"))
+        self.answer = record.answer
+        self.register = record.register
+        self.check = record.check
+        self.drop = record.drop
+
+    def act(
+        self,
+        session: str,
+        action: Action,
+        request_id: str | None = None,
+        analyst: str | None = None,
+        *more: Any,
+    ) -> Acted:
+        """One step, in the analyst's turn."""
+        with self._turns.of(analyst):
+            return self._record.act(session, action, request_id, analyst, *more)
+
+    def configuration(self, session: str, analyst: str | None = None) -> Configuration:
+        """⟨E, C⟩ of a session, in the analyst's turn."""
+        with self._turns.of(analyst):
+            return self._record.configuration(session, analyst)
