@@ -88,8 +88,8 @@ def app(tmp_path: Path) -> Iterator[Any]:
         people(1),
         tmp_path / "tokens",
         str(tmp_path / "ledger"),
-        Fraction(QUANTUM).limit_denominator(),
-        LIMITS,
+        quantum_seconds=Fraction(QUANTUM).limit_denominator(),
+        limits=LIMITS,
     )
     app = create_app(config)
     yield app

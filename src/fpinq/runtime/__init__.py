@@ -4,6 +4,7 @@
    ``record``      where the trace is kept, if not in a ledger
 2. ``statistics``  exact integers, measured once
 3. ``mechanisms``  from exact integers to what is released
+   ``deadline``    how long drawing may take
    ``contents``    what data is, by what is in it
    ``in_memory``   the reference engine behind the engines' interface
 """

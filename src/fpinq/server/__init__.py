@@ -3,7 +3,8 @@
 1. ``config``   what the owner writes
 2. ``tokens``   who may come in; ``limits`` how much at a time
 3. ``house``    everything a server holds
-4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends, ``quantum`` when they leave
+4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends
+   ``quantum``  when a reply leaves; ``places``, ``turns`` and ``connections``: not after others'
 5. ``app``      the other addresses
 """
 
