@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 import fpinq as fp
+from fpinq.cli.datasets import round_above
+from fpinq.cli.main import main
+from fpinq.engines.duckdb.database import Database
 from fpinq.model.errors import BadData, BadEpsilon, ProgramError
-from fpinq.server.config import TableConfig, parse
+from fpinq.server.config import TableConfig, load, parse
 from fpinq.server.limits import Limits
 from server.live import COUNT, LIFTED, people, serve
 
@@ -111,3 +114,38 @@ def test_what_is_promised_is_public(tmp_path: Path) -> None:
 def test_lifted_limits_let_the_same_query_pass(tmp_path: Path) -> None:
     with serve(tmp_path, people(1), limits=LIFTED) as live:
         live.connect()["people"].where(lambda x: x.name.upper() == "N1").noisy_count("1e-9")
+
+
+def test_no_look_at_the_data_chooses_how_a_server_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One record could tip the choice, and with it the time of all rows."""
+
+    def looked(*_: object) -> bool:
+        raise AssertionError("a sample was taken")
+
+    monkeypatch.setattr(Database, "are_rare", looked)
+    with serve(tmp_path, people(1), limits=LIFTED) as live:
+        live.connect()["people"].limit_per_key(1, lambda x: x.gender).noisy_count(0.1)
+
+
+@pytest.mark.parametrize("given", [[], ["--rows-at-most", "7000"]])
+def test_adding_a_data_set_states_a_promise(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "people.csv").write_text("age,name\n" + "37,a\n" * 600)
+    config = tmp_path / "fpinq.toml"
+    options = ["--budget", "1", "--config", str(config), "--schema", "age=int64", "--schema", "name=string"]
+    options += ["--max-length", "name=40", *given]
+    assert main(["dataset", "add", "people", str(tmp_path / "people.csv"), *options]) == 0
+    table = load(config).data_sets["people"].tables["people"]
+    assert table.rows_at_most == (7_000 if given else 10_000)
+    assert table.lengths() == {"name": 40}
+    assert ("your public promise" in capsys.readouterr().out) is not bool(given)
+
+
+@pytest.mark.parametrize(
+    ("rows", "proposed"), [(0, 1_000), (1_000, 1_000), (1_001, 10_000), (10_000, 10_000)]
+)
+def test_a_proposed_promise_is_a_round_number_above(rows: int, proposed: int) -> None:
+    assert round_above(rows) == proposed

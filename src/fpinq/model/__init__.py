@@ -8,6 +8,7 @@
 5. ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
 6. ``clamps``         how a column becomes exact integers
    ``queries``        primitive queries: a statistic and its sensitivity
+   ``work``           what a measurement can cost at the most
 7. ``actions``        what a client program can do; ``closed``  and nothing else
 8. ``semantics``      configurations and `step`: one function per rule
 9. ``traces``         what an observer sees, with exact probabilities

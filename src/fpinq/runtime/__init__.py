@@ -6,6 +6,7 @@
 3. ``mechanisms``  from exact integers to what is released
    ``deadline``    how long drawing may take
    ``contents``    what data is, by what is in it
+   ``promises``    how many rows an owner said there are
    ``in_memory``   the reference engine behind the engines' interface
 """
 

@@ -1,7 +1,7 @@
 """The protected system over HTTP, for clients that nobody trusts.
 
 1. ``config``   what the owner writes
-2. ``tokens``   who may come in; ``limits`` how much at a time
+2. ``tokens``   who may come in; ``limits`` how much at a time; ``admission`` what may be asked at all
 3. ``house``    everything a server holds
 4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends
    ``quantum``  when a reply leaves; ``places``, ``turns`` and ``connections``: not after others'

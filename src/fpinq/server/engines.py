@@ -84,7 +84,9 @@ class Engines:
 
 
 class Interruptible(DuckDB):
-    """DuckDB, whose running measurement can be stopped from outside."""
+    """DuckDB, whose running measurement can be stopped from outside, and whose ways no record chooses."""
+
+    samples = False
 
     def __init__(self) -> None:
         self._running: dict[int, duckdb.DuckDBPyConnection] = {}

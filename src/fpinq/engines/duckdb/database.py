@@ -134,6 +134,7 @@ class Looking:
 
     database: Database
     cursor: duckdb.DuckDBPyConnection
+    samples: bool = True
 
     def cut(self, source: Source, unit: int, at_most: int) -> str | None:
         """The relation of the row numbers beyond the first rows of each person, if there is one."""
@@ -141,7 +142,7 @@ class Looking:
 
     def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
         """Whether few keys of a sample are undecided by the leading columns."""
-        return self.database.are_rare(self.cursor, sample, parameters)
+        return self.samples and self.database.are_rare(self.cursor, sample, parameters)
 
 
 class _Stream:

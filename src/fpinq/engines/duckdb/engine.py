@@ -33,6 +33,9 @@ from fpinq.model.transformations import Partitioning
 class DuckDB:
     """Turns plans into exact integers with DuckDB. Safe to use from several threads."""
 
+    # Whether a look at the data may choose the faster of two ways: one record could tip it for all rows.
+    samples = True
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._folder = tempfile.mkdtemp(prefix="fpinq-")
@@ -208,7 +211,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with self._cursor(database) as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor))
+            lowering = Lowering(self._roots, Looking(database, cursor, self.samples))
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
@@ -228,7 +231,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with database.cursor() as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor))
+            lowering = Lowering(self._roots, Looking(database, cursor, self.samples))
             table = canonical(lowering.plan(plan))
             sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
             cursor.execute(sql, lowering.parameters.given())
@@ -240,7 +243,7 @@ class DuckDB:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
         database = self._database
         with database.cursor() as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor))
+            lowering = Lowering(self._roots, Looking(database, cursor, self.samples))
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
