@@ -70,6 +70,21 @@ def test_the_same_data_under_another_name_gets_no_second_budget(folder: Path) ->
     assert fp.protect("copy.parquet", name="people", budget=1, ledger="x.ledger").remaining == Fraction(1, 2)
 
 
+def test_what_was_hashed_is_what_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that arrives between the hashing and the reading of a folder is in neither."""
+    os.mkdir("days")
+    shutil.copy("tuesday.parquet", "days/1.parquet")
+    hashed = contents.hash_of_file
+
+    def late(*given: Any) -> str:
+        shutil.copy("people.parquet", "days/2.parquet")
+        return hashed(*given)
+
+    monkeypatch.setattr(contents, "hash_of_file", late)
+    data = fp.protect("days", name="days", budget=1000, ledger="x.ledger")
+    assert abs(data.noisy_count(1000) - 15) < 3
+
+
 def test_changed_data_under_the_same_name_is_refused(folder: Path) -> None:
     data = fp.protect("people.parquet", budget=1, ledger="x.ledger")
     shutil.copy("tuesday.parquet", "people.parquet")

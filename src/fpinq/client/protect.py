@@ -23,7 +23,7 @@ from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
 from fpinq.model.transformations import Concat, LiteralTable
 from fpinq.runtime import InMemory, ProtectedSystem
-from fpinq.runtime.contents import contents_of
+from fpinq.runtime.contents import contents_of, found_once
 from fpinq.runtime.in_memory import relation
 from fpinq.runtime.promises import check_rows
 
@@ -123,6 +123,7 @@ class _Root:
         """The table of a root whose records are rows."""
         stated = _types(schema)
         lengths = _lengths(columns)
+        data = found_once(data, self.system.engine)
         found = self._register(
             {"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated, lengths=lengths)
         )
@@ -158,6 +159,7 @@ class _Root:
                 raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
         given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
         lengths = {table: _lengths(columns.get(table)) for table in data}
+        data = {table: found_once(source, self.system.engine) for table, source in data.items()}
         persons = self._register(
             {table: (source, given.get(table)) for table, source in data.items()},
             unit,

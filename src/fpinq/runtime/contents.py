@@ -44,6 +44,13 @@ class Contents:
             raise DataChanged(root)
 
 
+def found_once(source: Any, engine: object = None) -> Any:
+    """The files that a source stands for, so that what is hashed is what is read; else the source itself."""
+    if is_files(source) and not (hasattr(engine, "fingerprint") and is_elsewhere(source)):
+        return resolve(source)
+    return source
+
+
 def contents_of(
     sources: Iterable[tuple[Any, Mapping[str, Type] | None]],
     root: str,

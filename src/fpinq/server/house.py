@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,7 @@ from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_
 from fpinq.model.plans import Persons, Shape
 from fpinq.model.transformations import has_duplicates
 from fpinq.model.work import RootSize, TableSize
-from fpinq.runtime.contents import contents_of
+from fpinq.runtime.contents import contents_of, found_once
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.promises import check_rows
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
@@ -71,9 +72,14 @@ class House:
         name = data_set.name
         if data_set.block_of is not None and data_set.block_of not in self.data_sets:
             raise UnknownDataSet(f"{name!r} is a block of {data_set.block_of!r}, which must come before it")
-        sources = [(table.source, table.schema) for table in data_set.tables.values()]
+        engine = self._engines.of(name, data_set.engine)
         with _about(name):
-            contents = contents_of(sources, name, engine=self._engines.of(name, data_set.engine))
+            found = {
+                table: replace(one, source=found_once(one.source, engine))
+                for table, one in data_set.tables.items()
+            }
+            sources = [(table.source, table.schema) for table in found.values()]
+            contents = contents_of(sources, name, engine=engine)
         facts: dict[str, Any] = {
             "contents": contents.hashes,
             "unit": data_set.unit,
@@ -83,7 +89,7 @@ class House:
         }
         self.ledger.check(name, data_set.budget, **facts)
         with _about(name):
-            shape = self._load(data_set)
+            shape = self._load(replace(data_set, tables=found))
             self._check_rows(data_set)
         check_columns(data_set, schemas_of(name, shape))
         if data_set.block_of is not None:
