@@ -47,7 +47,7 @@ from fpinq.model.transformations import (
     UniqueBy,
     Where,
 )
-from fpinq.model.work import CLAMPED, POINT, TableSize, Work, cost_of, work_of
+from fpinq.model.work import CLAMPED, POINT, Bounds, TableSize, Work, cost_of, work_of
 
 SCHEMA = Schema.of({"n": Type.INT64, "s": Type.STRING})
 N, S = Column("n"), Column("s")
@@ -234,6 +234,20 @@ def test_a_row_is_compared_with_the_keys_only_if_the_parts_ask_different_things(
     same = work(ROOT, *[Sum(Clamp(N, 0, 9))] * 50, by=by)
     different = work(ROOT, *[Sum(Clamp(N, 0, i)) for i in range(50)], by=by)
     assert different.record > same.record + 49 * CLAMPED + sum(map(len, keys))
+
+
+def test_a_table_that_was_bounded_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan of many large expressions is asked about at every query, while others wait."""
+    monkeypatch.setattr("fpinq.model.work.MAX_KEPT", 3)
+    bounds, plan = Bounds(sizes()), Term(Select(RECORD), (ROOT,))
+    first = bounds.work(plan, None, (Count(),))
+    with monkeypatch.context() as patch:
+        patch.setattr("fpinq.model.work._applied", None)
+        assert bounds.work(plan, None, (Count(),)) == first
+    # Not for ever: what is kept has an end, and what was forgotten is found again.
+    for step in range(4):
+        bounds.work(Term(Where(Apply("equal", (N, Literal.of(step)))), (ROOT,)), None, (Count(),))
+    assert bounds.work(plan, None, (Count(),)) == first
 
 
 # ── levels ───────────────────────────────────────────────────────────────────────────

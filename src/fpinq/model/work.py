@@ -71,6 +71,9 @@ ORDERED, ORDERED_VALUE, ORDERED_CHARACTER = 500, 50, 4
 CLAMPED = 50
 POINT = 2_000
 
+# How many tables are kept with their bounds.
+MAX_KEPT = 10_000
+
 # How long a column's texts can be, by its name; 0 if it has none.
 Lengths = Mapping[str, int]
 
@@ -103,14 +106,26 @@ class Work:
     query: int
 
 
+class Bounds:
+    """Bounds of measurements of roots of these sizes. A table that was bounded is not looked at again."""
+
+    def __init__(self, sizes: Mapping[str, RootSize]) -> None:
+        self._record, self._whole = _Record(sizes), _Whole(sizes)
+
+    def work(self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> Work:
+        """The work of a measurement."""
+        record, whole = (bound.table(plan) for bound in (self._record, self._whole))
+        return Work(
+            record.units + _asked(record, by, queries),
+            whole.units + _asked(whole, by, queries),
+        )
+
+
 def work_of(
     plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery], sizes: Mapping[str, RootSize]
 ) -> Work:
     """The work of a measurement of roots of these sizes."""
-    one, all_rows = _Record(sizes), _Whole(sizes)
-    return Work(
-        *(bound.table(plan).units + _asked(bound.table(plan), by, queries) for bound in (one, all_rows))
-    )
+    return Bounds(sizes).work(plan, by, queries)
 
 
 def cost_of(expression: Expression, lengths: Lengths) -> tuple[int, int]:
@@ -160,13 +175,19 @@ class _Bound(ABC):
 
     def __init__(self, sizes: Mapping[str, RootSize]) -> None:
         self._sizes = sizes
-        self._found: dict[int, Bounded] = {}
+        # By the id of a plan, which is kept, so that no other gets that id.
+        self._found: dict[int, tuple[Plan, Bounded]] = {}
 
     def table(self, plan: Plan) -> Bounded:
         """The bound of a table."""
-        if id(plan) not in self._found:
-            self._found[id(plan)] = self._bound(plan)
-        return self._found[id(plan)]
+        known = self._found.get(id(plan))
+        if known is not None:
+            return known[1]
+        bounded = self._bound(plan)
+        if len(self._found) >= MAX_KEPT:
+            self._found.clear()
+        self._found[id(plan)] = (plan, bounded)
+        return bounded
 
     def _bound(self, plan: Plan) -> Bounded:
         if not isinstance(plan, Term):

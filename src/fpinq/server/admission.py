@@ -9,7 +9,7 @@ failure after the charge is a defect of the machine, not an answer.
 from fpinq.model.errors import BadEpsilon
 from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, roots_of, rows_at_most
 from fpinq.model.semantics import Measure
-from fpinq.model.work import RootSize, work_of
+from fpinq.model.work import Bounds, RootSize
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server.limits import Limits
 
@@ -20,6 +20,7 @@ class Admission:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._sizes: dict[str, RootSize] = {}
+        self._bounds = Bounds(self._sizes)
 
     def add(self, root: str, size: RootSize) -> None:
         """One more data set, of a size that its owner promised."""
@@ -48,7 +49,7 @@ class Admission:
             raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")
 
     def _check_work(self, label: Measure) -> None:
-        limits, work = self._limits, work_of(label.plan, label.by, label.queries, self._sizes)
+        limits, work = self._limits, self._bounds.work(label.plan, label.by, label.queries)
         if work.record > limits.work_per_record:
             raise TooLarge(
                 f"one record could be {work.record} units of work here, and may be {limits.work_per_record}: "
