@@ -40,8 +40,14 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # uvicorn
         self._since = monotonic()
         self._expect_a_head()
         if len(self.connections) > self.at_most:
-            silent = [other for other in self.connections if not other._is_answering()]
-            min(silent, key=lambda other: other._since, default=self).transport.close()
+            self._make_way()
+
+    def _make_way(self) -> None:
+        """Close the connection that has been silent longest: this one, if all others are being answered."""
+        there = [other for other in self.connections if not other.transport.is_closing()]
+        if len(there) > self.at_most:
+            silent = [other for other in there if not other._is_answering()]
+            min(silent, key=lambda other: other._since).transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there."""
