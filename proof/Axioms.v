@@ -42,6 +42,8 @@ Goal True. idtac "theorem bags_featherweight". Abort.
 Print Assumptions bags_featherweight.
 Goal True. idtac "theorem bags_featherweight_dp". Abort.
 Print Assumptions bags_featherweight_dp.
+Goal True. idtac "theorem bags_featherweight_event_dp". Abort.
+Print Assumptions bags_featherweight_event_dp.
 Goal True. idtac "theorem bags_featherweight_deterministic". Abort.
 Print Assumptions bags_featherweight_deterministic.
 Goal True. idtac "theorem bags_featherweight_sums_to_one". Abort.

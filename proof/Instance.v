@@ -106,6 +106,14 @@ Section Instance.
       exp b * sum (probability bags client n (init bags client [] start T' b)) event.
     Proof. apply (event_dp bags client [] start). Qed.
 
+    Theorem bags_featherweight_event_dp (T T' : table) b n event p q : 0 <= b -> (distance T T' <= 1)%nat ->
+      Events.chance_of (probability bags client n (init bags client [] start T b)) event p ->
+      Events.chance_of (probability bags client n (init bags client [] start T' b)) event q -> p <= q * exp b.
+    Proof.
+      intros Hb Hd. apply Events.chance_private; [left; apply exp_pos|]. intros t.
+      apply (trace_dp bags client [] start T T' b n t Hb Hd).
+    Qed.
+
     Theorem bags_featherweight_deterministic c t p q c1 c2 :
       trace bags client c t p c1 -> trace bags client c t q c2 -> p = q /\ c1 = c2.
     Proof. apply trace_deterministic. Qed.

@@ -218,3 +218,32 @@ Section Persons.
   Theorem persons_stable p : stable (plan_at_most p) (every_person p).
   Proof. intros T U. rewrite <- !flatten_is_every_person. apply flatten_stable. Qed.
 End Persons.
+
+(** In the registry, where a person is a record whose tables can be read off. *)
+Corollary flatten_of_a_plan {record} {O : Ordered record} (tables : record -> nat -> list record) p T :
+  meaning (Flatten (plan_at_most p)) (fun x => give (tables x) p) [T] = every_person tables p T /\
+  stability (Flatten (plan_at_most p)) = [Some (plan_at_most p)].
+Proof. split; [apply flatten_is_every_person|reflexivity]. Qed.
+
+(** ** Attained
+
+    One person's plan may give all the rows that it is allowed. *)
+Section Tight.
+  Let person (x : nat) (_ : nat) : list nat := [x; x + 1; x + 2].
+  Let key (x : nat) : option nat := Some 0.
+
+  Example own_tight : attains 2 (every_person person (Own 0 2)) [7] [].
+  Proof. split; reflexivity. Qed.
+
+  Example group_all_tight : attains 1 (every_person person (Term (GroupBy false Rows) (@length nat) [Own 0 3])) [7] [].
+  Proof. split; reflexivity. Qed.
+
+  Example select_many_inside_tight :
+    attains 6 (every_person person (Term (SelectMany 2) (fun x => [x; x]) [Own 0 3])) [7] [].
+  Proof. split; reflexivity. Qed.
+
+  Example join_inside_tight :
+    attains 6 (every_person person (Term (Join (First 9) Rows (First 2) Rows) (key, key, fun x y => 10 * x + y)
+      [Own 0 3; Own 1 3])) [7] [].
+  Proof. split; reflexivity. Qed.
+End Tight.

@@ -352,3 +352,33 @@ Section Meaning.
     - exact (one _ _ H (flatten_stable k f)).
   Qed.
 End Meaning.
+
+(** ** Attained
+
+    The constants of shapes that [Stability], [Join] and [Seen] do not show by
+    themselves: without a key, and with keys that may be null. *)
+
+Section Tight.
+  Let all (Ts : list nat) : nat := length Ts.
+  Let key (x : nat) : option nat := if x <? 10 then None else Some (x / 10).
+  Let sizes (k : nat) (M N : list nat) : option nat := Some (100 * k + 10 * length M + length N).
+
+  Example group_all_tight :
+    attains 2 (fun T => meaning (GroupBy false Rows) all [T]) [11; 12] [11] /\
+    attains 1 (fun T => meaning (GroupBy false Key) (fun _ => 5) [T]) [11] [].
+  Proof. repeat split; reflexivity. Qed.
+
+  Example limit_without_key_tight : attains 2 (fun T => meaning (LimitPerKey 2 NoKey) tt [T]) [3; 4; 5] [4; 5].
+  Proof. split; reflexivity. Qed.
+
+  (** A row without a key changes nothing; one with a key all that it may. *)
+  Example null_keys_join_nothing :
+    attains 0 (fun T => meaning (Join (First 1) Rows (First 2) Rows) (key, key, fun x y => 100 * x + y) [T; [5; 11; 12]])
+      [5; 11] [11] /\
+    attains 4 (fun T => meaning (Join (First 1) Rows (First 2) Rows) (key, key, fun x y => 100 * x + y) [T; [5; 11; 12]])
+      [11; 12] [12] /\
+    attains 0 (fun T => meaning (GroupJoin Rows Rows) (key, key, sizes) [T; [5; 11]]) [5; 11] [11] /\
+    attains 0 (fun T => meaning (SemiJoin true) (key, key) [T; [5; 11]]) [5; 11] [11] /\
+    attains 1 (fun T => meaning (SemiJoin false) (key, key) [T; [5; 11]]) [5; 11] [11].
+  Proof. repeat split; reflexivity. Qed.
+End Tight.
