@@ -89,6 +89,14 @@ def test_what_is_no_table_is_refused(
         resolve(source)
 
 
+def test_a_name_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")
+    Path(name).write_text("a\n1\n")
+    for source in (name, tmp_path):
+        with pytest.raises(BadData, match="Unicode"):
+            resolve(source)
+
+
 def test_a_file_rewritten_in_place_with_its_old_time_does_not_hold(tmp_path: Path) -> None:
     file = put(tmp_path / "x.csv", "a\n1\n")
     pin, before = Pin.of(str(file)), file.stat()

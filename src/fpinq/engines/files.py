@@ -85,6 +85,8 @@ def resolve(source: Any) -> Files:
         return source
     given = [source] if isinstance(source, str | Path) else source
     pins = _distinct(pin for one in given for pin in _found(os.path.expanduser(os.fspath(one))))
+    for pin in pins:
+        _check_unicode(pin.path)
     formats = {_format(pin.path) for pin in pins}
     if len(formats) > 1:
         raise BadData("the files of one table must have one format: all parquet or all csv")
@@ -152,6 +154,13 @@ def _below(folder: str) -> Iterator[str]:
                 waiting.append(entry.path)
             elif entry.is_file():
                 yield entry.path
+
+
+def _check_unicode(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise BadData(f"{path!a} is not Unicode text: rename the file or its folder") from None
 
 
 def _format(path: str) -> str:
