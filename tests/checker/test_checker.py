@@ -13,16 +13,22 @@ from fpinq.checker.notation import show_violation
 from fpinq.checker.programs import Report, check, reports
 from fpinq.checker.propositions import Findings, check_propositions, clients, holds, is_private, sum_to_one
 from fpinq.checker.scope import (
+    BEYOND_BINARY,
+    BEYOND_UNARY,
+    BINARY,
     BROAD,
     INTERLEAVED,
     LAPLACE,
     NOISY,
+    PARTITIONINGS,
+    PEOPLE_UNARY,
     SCOPES,
+    UNARY,
     Scope,
-    neighbours,
     start,
 )
-from fpinq.checker.stabilities import Finding, findings, searched
+from fpinq.checker.stabilities import Finding, findings, pieces, searched
+from fpinq.checker.worlds import WORLDS, neighbours
 from fpinq.model.actions import Partition, Query
 from fpinq.model.plans import Flatten, Transformation
 from fpinq.model.traces import Trace, traces
@@ -73,7 +79,14 @@ def test_the_default_scope_has_no_blind_spot() -> None:
     assert any(scope.interleaved for scope in every), "partitions and questions between queries"
     assert any(scope.rebinding for scope in every), "names bound again"
     assert all(a != b for scope in every for a, b in scope.budgets), "roots with different budgets"
-    assert any(e.denominator > 1 for scope in every for e in scope.epsilons), "ε that is not whole"
+    assert any(e.denominator == 2 for scope in every for e in scope.epsilons), "ε that is not whole"
+    assert any(e.denominator == 3 for scope in every for e in scope.epsilons), "ε that is no half"
+    assert any(scope.asking and scope.queries >= 3 for scope in every), "questions about every table"
+    assert {scope.world for scope in every} == set(WORLDS), "nulls, persons, texts, bags of many"
+    parallel = [PARTITIONINGS[name].keys for scope in every for name in scope.parallel]
+    assert {(0, 1, 0), (2, 1, 0), (None, 0, None)} <= set(parallel), "keys that come again, three parts, null"
+    used = {name for scope in every for name in (*scope.unary, *scope.binary)}
+    assert used >= {*UNARY, *BINARY, *BEYOND_UNARY, *BEYOND_BINARY, *PEOPLE_UNARY}, "every transformation"
     assert any("by k, three keys" in scope.partitionings for scope in every), "more than two parts"
     assert "L" in start((1, 1)).environment, "literals"
     assert max(len(pair.left["A"].rows) for pair in neighbours()) >= 2, "bags beyond the truncation bounds"
@@ -89,6 +102,21 @@ def test_every_mutant_is_refuted(mutant: Mutant) -> None:
     assert verdict.violation is not None, "survived"
     assert "query(" in verdict.shown
     assert ("q·2^" in verdict.shown) or ("B′ ≤ B fails" in verdict.shown)
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.spot], ids=lambda mutant: mutant.name)
+def test_a_blind_spot_is_seen_in_the_scope_that_was_added_for_it(mutant: Mutant) -> None:
+    assert mutant.spot is not None
+    assert mutant.spot in SCOPES["default"]
+    with applied(mutant):
+        assert check(mutant.spot, None).violations
+
+
+@pytest.mark.parametrize("scope", [s for s in SCOPES["default"] if s.world != "tiny"], ids=lambda s: s.name)
+def test_the_theorem_holds_in_every_world(scope: Scope) -> None:
+    report = check(scope, None)
+    assert report.programs > 100
+    assert (report.violations, report.tightest) == ([], 1)
 
 
 def test_a_mutant_leaves_no_trace() -> None:
@@ -173,6 +201,7 @@ def test_the_laplace_loss_is_the_l1_distance(left: dict[int, int], right: dict[i
 def test_every_declared_stability_is_tight() -> None:
     found = list(findings())
     assert [f.shown for f in found if f.verdict != "tight"] == []
+    assert len(found) == pieces()
 
 
 def test_the_search_knows_every_transformation() -> None:

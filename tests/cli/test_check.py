@@ -57,10 +57,22 @@ def test_check_fails_when_the_theorem_does(
     assert "take[1]" in capsys.readouterr().out
 
 
-def test_stability_says_how_many_are_tight() -> None:
-    done = run("check", "--stability")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"\d+ tight, 0 loose, 0 unsound", done.stdout)
+def test_stability_says_how_many_are_tight(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fpinq.checker import stabilities
+    from fpinq.checker.worlds import SCHEMA
+    from fpinq.model.transformations import Concat, Take
+
+    some = [(Take(2), (SCHEMA,)), (Concat(), (SCHEMA, SCHEMA))]
+    monkeypatch.setattr(stabilities, "instances", lambda: some)
+    monkeypatch.setattr(stabilities, "outer_joins", list)
+    assert main(["check", "--stability"]) == 0
+    assert re.search(r"\d+ tight, 0 loose, 0 unsound", capsys.readouterr().out)
+    monkeypatch.setattr(Take, "stability", (1,))
+    assert main(["check", "--stability"]) == 1
+    monkeypatch.setattr(Take, "stability", (3,))
+    assert main(["check", "--stability"]) == 1, "a loose constant is a failure, too"
 
 
 def test_a_surviving_mutant_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,39 @@ def test_join_with_bounds_follows_the_join_law(
     assert joined.price(1) == {"people": price[0], "visits": price[1]}
 
 
+def test_an_outer_join_with_a_public_table_keeps_every_record_at_factor_1(people: fp.Table) -> None:
+    cities = fp.public([{"city": "Ulm", "river": "Donau"}, {"city": "Bonn", "river": "Rhein"}])
+    joined = people.join(cities, on="city", right=fp.unique(), outer=True)
+    assert (size(joined), joined.scaling_factor) == (6, 1)
+    assert size(joined.where(_.river.is_null())) == 2
+    assert size(people.join(cities, on="city", right=fp.unique())) == 4
+    three = fp.public([{"city": "Ulm", "n": i} for i in range(3)])
+    assert people.join(three, on="city", right=fp.first(2), outer=True).scaling_factor == 2
+    assert "outer join on city" in str(joined.explain())
+
+
+def test_a_group_join_with_a_public_table_costs_1_for_each_record(people: fp.Table) -> None:
+    trains = fp.public([{"city": "Ulm", "at": 7}, {"city": "Ulm", "at": 9}, {"city": "Rom", "at": 8}])
+    each = trains.group_by(_.city).select(lambda g: {"city": g.key, "n": g.count(), "last": g.max(_.at)})
+    joined = people.join(
+        each,
+        on="city",
+        right=fp.unique(),
+        outer=True,
+        select=lambda a, r: {"age": a.age, "n": r.n.fill_null(0), "last": r.last},
+    )
+    assert (size(joined), total(joined, "n"), joined.scaling_factor) == (6, 4, 1)
+
+
+def test_an_outer_join_of_protected_tables_charges_the_right_twice(
+    people: fp.Table, visits: fp.Table
+) -> None:
+    joined = people.join(visits, on="id", left=fp.unique(), right=fp.first(2), outer=True)
+    assert joined.price(1) == {"people": 2, "visits": 2}
+    with pytest.raises(fp.BadTransformation, match="column of the right"):
+        people.join(visits, on="id", outer=True, select=lambda a, b: {"age": a.age})
+
+
 def test_a_join_keeps_all_columns_and_renames_the_right_ones_that_clash(
     people: fp.Table, visits: fp.Table
 ) -> None:

@@ -56,6 +56,16 @@ def test_a_join_on_the_unit_stays_inside_a_person(tables: dict[str, fp.Table]) -
     assert (pairs.scaling_factor, pairs.noisy_count(SURE).value) == (2, 5)
 
 
+def test_after_an_outer_join_only_the_left_unit_is_the_unit(tables: dict[str, fp.Table]) -> None:
+    people, visits = tables["people"], tables["visits"]
+    joined = people.join(visits.rename(id="who"), on=("id", "who"), outer=True)
+    assert joined.scaling_factor == 2
+    own = joined.group_by(_.id).select(lambda g: {"n": g.count()})
+    # A person without visits has no unit on the right: all of them would be one group of nobody.
+    others = joined.group_by(_.who).select(lambda g: {"n": g.count()})
+    assert (own.scaling_factor, others.scaling_factor) == (1, 4)
+
+
 def test_a_join_on_something_else_follows_the_general_law(tables: dict[str, fp.Table]) -> None:
     people, visits = tables["people"], tables["visits"]
     joined = people.join(visits, on=("age", "cost"), left=fp.unique(), right=fp.first(3))

@@ -27,6 +27,7 @@ from fpinq.model.expressions import (
     Type,
     Value,
     checked_value,
+    columns_of,
 )
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, apply, shape_of
@@ -342,7 +343,9 @@ class Generator:
                 return GroupJoin(names, *keys, *aggregates)
             case _:
                 record = self.record(joined_schema(left, right))
-                return Join(*keys, self.truncation(), self.truncation(), record)
+                sees_right = any(name.startswith("r.") for _, v in record for name in columns_of(v))
+                outer = sees_right and self.chance(40)
+                return Join(*keys, self.truncation(), self.truncation(), record, outer)
 
     def truncation(self) -> Truncation:
         return self.one([First(1), First(2), First(2**70), Unique(), All()])  # type: ignore[no-any-return]

@@ -84,7 +84,11 @@ OF_TWO: list[Transformation] = [
     *(SemiJoin((K,), (K,), keep) for keep in (False, True)),
     GroupJoin(("key",), (K,), (K,), COUNTS, (("m", Aggregate("count")), *EXTREMES)),
     GroupJoin(("key", "text"), (K, S), (K, S), (), ()),
-    *(Join((K,), (K,), left, right, BOTH) for left, right in product(TRUNCATIONS, repeat=2)),
+    *(
+        Join((K,), (K,), left, right, BOTH, outer)
+        for left, right in product(TRUNCATIONS, repeat=2)
+        for outer in (False, True)
+    ),
     Join((K, S), (K, S), First(3), First(3), BOTH),
 ]
 PUBLIC = Term(

@@ -44,8 +44,8 @@ A = Relation(S, ((1, 10), (1, 20), (2, 30), (None, 40), (1, 10)))
 B = Relation(S, ((1, 10), (2, 5), (None, 40), (None, 40)))
 
 
-def join(left: Any, right: Any) -> Join:
-    return Join((K,), (K,), left, right, (("a", Column("l.v")), ("b", Column("r.v"))))
+def join(left: Any, right: Any, outer: bool = False) -> Join:
+    return Join((K,), (K,), left, right, (("a", Column("l.v")), ("b", Column("r.v"))), outer)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,11 @@ def join(left: Any, right: Any) -> Join:
         (join(All(), All()), (A, B), [(10, 10), (20, 10), (10, 10), (30, 5)]),
         (join(First(1), First(1)), (A, B), [(10, 10), (30, 5)]),
         (join(Unique(), All()), (A, B), [(30, 5)]),
+        (join(All(), All(), True), (A, B), [(10, 10), (20, 10), (10, 10), (30, 5), (40, None)]),
+        (join(All(), First(1), True), (B, A), [(10, 10), (5, 30), (40, None), (40, None)]),
+        (join(All(), Unique(), True), (B, A), [(10, None), (5, 30), (40, None), (40, None)]),
+        (join(Unique(), Unique(), True), (A, B), [(30, 5), (40, None)]),
+        (join(First(1), All(), True), (B, A), [(10, 10), (10, 20), (10, 10), (5, 30), (40, None)]),
         (PartOf(Partitioning(K, (2, None)), 1), (A,), [(None, 40)]),
         (PartOf(Partitioning(K, (2, None)), 0), (A,), [(2, 30)]),
     ],

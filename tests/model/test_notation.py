@@ -64,6 +64,10 @@ ADULT = Apply("greater", (Column("age"), Literal.of(17)))
             Assign("t", Join((K,), (K,), All(), Unique(), (("k", K),)), ("A", "B")),
             "t := join[k, k, all, unique, k](A, B)",
         ),
+        (
+            Assign("t", Join((K,), (K,), All(), Unique(), (("k", K),), outer=True), ("A", "B")),
+            "t := join[k, k, all, unique, k, outer](A, B)",
+        ),
         (Assign("t", Flatten(PersonTable("visits", 5)), ("P",)), "t := flatten[first 5 of visits](P)"),
         (Partition(("p", "q"), "A", Partitioning(K, (0, None))), "p, q := partition[k: 0, null](A)"),
         (Query("A", Fraction(1, 2), (Count(),)), "query(A, count, 1/2)"),

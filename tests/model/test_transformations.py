@@ -1,5 +1,6 @@
 """Transformations and plans: shapes, stabilities, and what is refused."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -70,8 +71,8 @@ KEY = (("k", K),)
 VISITS = PersonTable("visits", 5)
 
 
-def join(left: Any, right: Any) -> Join:
-    return Join((K,), (K,), left, right, (("a", Column("l.v")), ("b", Column("r.s"))))
+def join(left: Any, right: Any, outer: bool = False) -> Join:
+    return Join((K,), (K,), left, right, (("a", Column("l.v")), ("b", Column("r.s"))), outer)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,9 @@ def join(left: Any, right: Any) -> Join:
         (join(Unique(), First(5)), (5, 2)),
         (join(Unique(), Unique()), (1, 1)),
         (join(All(), First(5)), (5, UNBOUNDED)),
+        (join(First(3), First(5), outer=True), (10, 6)),
+        (join(First(3), Unique(), outer=True), (2, 6)),
+        (join(All(), Unique(), outer=True), (1, UNBOUNDED)),
         (PartOf(Partitioning(K, (1,)), 0), (1,)),
         (Flatten(VISITS), (5,)),
     ],
@@ -143,6 +147,7 @@ def keyed(keys: tuple[Expression, ...], *record: Expression) -> Join:
         (keyed((K,), Column("l.k"), Column("r.v")), (5, 6)),
         (keyed((K,), Column("l.v"), Column("r.k")), (10, 3)),
         (keyed((K,), Literal.of(0)), (5, 3)),
+        (replace(keyed((K,), Column("l.k"), Column("r.k")), outer=True), (5, 6)),
         (keyed((K, V, TEXT), Column("l.s"), Column("r.v"), Column("l.k")), (5, 3)),
         (keyed((K, V), Column("l.s"), Column("r.v"), Column("l.k")), (10, 3)),
         (keyed((HALF,), LEFT_HALF, Apply("add", (RIGHT_HALF, Literal.of(1)))), (5, 3)),
@@ -256,6 +261,11 @@ def test_tables_that_do_not_fit_are_refused(transformation: Transformation, why:
         apply(transformation, [S, OTHER])
 
 
+def test_an_outer_join_looks_at_the_right() -> None:
+    with pytest.raises(BadTransformation, match="column of the right"):
+        apply(replace(keyed((K,), Column("l.v")), outer=True), [S, S])
+
+
 def test_a_literal_table_checks_its_rows() -> None:
     assert LiteralTable(Schema.of({"v": Type.FLOAT64}), ((float("nan"),), (-0.0,))).rows == ((None,), (0.0,))
     with pytest.raises(BadTransformation, match="every column"):
@@ -305,6 +315,9 @@ def test_an_unbounded_stability_needs_a_public_table() -> None:
         (Term(GroupJoin(("k",), (K,), (K,), COUNT, ()), (VISITS, PersonTable("people", 1))), 6),
         (Term(join(All(), All()), (PersonTable("people", 2), VISITS)), 10),
         (Term(join(First(3), First(2)), (PersonTable("people", 1), VISITS)), 2),
+        (Term(join(First(3), First(2), outer=True), (PersonTable("people", 1), VISITS)), 2),
+        (Term(join(First(1), First(2), outer=True), (VISITS, PersonTable("people", 1))), 5),
+        (Term(join(All(), All(), outer=True), (VISITS, Term(LiteralTable(S, ()), ()))), 5),
         (Term(Concat(), (VISITS, Term(LiteralTable(S, ((1, 1.0, "a"),)), ()))), 6),
     ],
 )

@@ -1,7 +1,8 @@
 """The theorem, checked: the kernel's own rules over tiny tables, exhaustively, with exact probabilities.
 
 1. ``mechanisms``    exact answers' probabilities: the base-2 mechanism, discrete Laplace
-2. ``scope``         which databases, neighbours and actions
+2. ``worlds``        which databases and neighbours
+   ``scope``         which actions
 3. ``programs``      every program of the scope against the theorem
 4. ``propositions``  the paper's propositions on explicit traces, adaptive clients included
 5. ``mutants``       wrong rules that the check must refute

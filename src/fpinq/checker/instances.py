@@ -11,7 +11,8 @@ enough for each to show.
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from fpinq.checker.scope import BINARY, LITERAL, RECORDS, SCHEMA, UNARY
+from fpinq.checker.scope import BINARY, LITERAL, UNARY
+from fpinq.checker.worlds import RECORDS, SCHEMA
 from fpinq.engines.reference import Record
 from fpinq.model.clamps import MAX_GRID, Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
@@ -134,6 +135,14 @@ def _joins() -> Iterator[Transformation]:
         yield Join((K, V), (V, K), First(1), First(2), record)
 
 
+def outer_joins() -> Iterator[Instance]:
+    """Outer joins; apart, because the search alone has found their constants: the proof has inner ones."""
+    seen = [SEEN[name] for name in ("both sides", "the right", "the keys", "the computed keys")]
+    keyed = (KEYS["one"], KEYS["the whole record"])
+    for keys, left, right, record in product(keyed, TRUNCATIONS, TRUNCATIONS, seen):
+        yield Join(keys, keys, left, right, record, outer=True), (SCHEMA, SCHEMA)
+
+
 # ── inside persons ───────────────────────────────────────────────────────────────────
 
 
@@ -160,3 +169,13 @@ def bodies() -> Iterator[Plan]:
     for left, right in ((First(9), First(9)), (Unique(), First(2)), (All(), All()), (All(), Unique())):
         yield Term(Join((K,), (K,), left, right, record), (people, visits))
     yield Term(Join((K,), (K,), All(), All(), record), (visits, Term(TWO, ())))
+
+
+def outer_bodies() -> Iterator[Plan]:
+    """Plans over one person's rows with outer joins."""
+    people, visits = PersonTable("people", 1), PersonTable("visits", 3)
+    record = (("k", Column("l.k")), ("v", Column("r.v")))
+    nothing = Term(LiteralTable(SCHEMA, ()), ())
+    for left, right in ((First(1), First(2)), (All(), All())):
+        outer = Join((K,), (K,), left, right, record, outer=True)
+        yield from (Term(outer, tables) for tables in ((people, visits), (visits, people), (visits, nothing)))

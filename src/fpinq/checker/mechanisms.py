@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from fpinq.engines.reference import Database, Relation, compute, distance, transform
-from fpinq.model.expressions import Apply, Literal
+from fpinq.model.expressions import Apply, Expression, Literal, Value
 from fpinq.model.queries import Statistic
 from fpinq.model.semantics import Measure
 from fpinq.model.traces import Distribution
@@ -45,7 +45,11 @@ def parts(measure: Measure, database: Database) -> list[Relation]:
 
 def parts_of(by: Partitioning) -> list[Where]:
     """Each part as a filter: what a wrong rule lets pass must be measured all the same."""
-    return [Where(Apply("equal", (by.key, Literal.of(key)))) for key in by.keys]
+    return [Where(_is(by.key, key)) for key in by.keys]
+
+
+def _is(value: Expression, key: Value) -> Expression:
+    return Apply("is_null", (value,)) if key is None else Apply("equal", (value, Literal.of(key)))
 
 
 def laplace_loss(left: Statistic, right: Statistic) -> int:

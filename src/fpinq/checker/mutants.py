@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
+from math import floor
 from typing import Any
 from unittest.mock import patch
 
 from fpinq.checker.programs import Violation, reports
-from fpinq.checker.scope import SCOPES
-from fpinq.model import semantics, sources, transformations
-from fpinq.model.actions import Assign, Partition, Query
+from fpinq.checker.scope import ASKING, BEYOND, NULLED, PARALLEL, PEOPLED, SCOPES, Scope
+from fpinq.model import plans, semantics, sources, transformations
+from fpinq.model.actions import AskPrice, AskScale, Assign, Partition, Query
+from fpinq.model.expressions import Schema, Value
 from fpinq.model.plans import Shape, Transformation
 from fpinq.model.semantics import Configuration, Measure, Table, Transition
 from fpinq.model.sources import Accounts, Part, Sensitivity, Source
@@ -23,12 +26,13 @@ from fpinq.model.sources import Accounts, Part, Sensitivity, Source
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong rule: which attribute of what is replaced, and by what."""
+    """A wrong rule: which attribute of what is replaced, by what, and which scope was added for it."""
 
     name: str
     target: Any
     attribute: str
     wrong: Any
+    spot: Scope | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def refute(mutant: Mutant, show: Callable[[Violation], str]) -> Verdict:
     """The smallest program of the default scope on which the mutant breaks the theorem."""
     programs = 0
     with applied(mutant):
-        for scope in SCOPES["default"]:
+        for scope in (*([mutant.spot] if mutant.spot else []), *SCOPES["default"]):
             for report in reports(scope):
                 programs += report.programs
                 if report.violations:
@@ -190,6 +194,101 @@ def _only_in_partitions(c: Table, action: Query) -> Measure:
 _measure = semantics.measure
 
 
+# Those of the blind spots: each passed the check before the scope could see it.
+
+
+def _neighbouring(keys: Sequence[Value]) -> bool:
+    return any(a == b for a, b in pairwise(keys))
+
+
+def _nulls_left_out(keys: Sequence[Value]) -> bool:
+    present = [key for key in keys if key is not None]
+    return len(set(present)) != len(present)
+
+
+def _neighbouring_in_queries(c: Table, action: Query) -> Measure:
+    with patch.object(transformations, "has_duplicates", _neighbouring):
+        return _measure(c, action)
+
+
+_ask_scale, _ask_price, _query = semantics.ask_scale, semantics.ask_price, semantics.query
+
+
+def _derived(c: Configuration, table: str) -> bool:
+    return any(isinstance(source, Part) or s > 1 for source, s in c.table(table).sensitivity.items())
+
+
+def _price_refunds(c: Configuration, action: AskPrice) -> Transition:
+    if not _derived(c, action.table):
+        return _ask_price(c, action)
+    empty = replace(c.accounts, counters={}, direct={}, maxima={})
+    return replace(_ask_price(c, action), configuration=replace(c, accounts=empty))
+
+
+def _scale_raises_budgets(c: Configuration, action: AskScale) -> Transition:
+    if not _derived(c, action.table):
+        return _ask_scale(c, action)
+    doubled = replace(c.accounts, budgets={root: 2 * total for root, total in c.accounts.budgets.items()})
+    return replace(_ask_scale(c, action), configuration=replace(c, accounts=doubled))
+
+
+def _price_makes_public(c: Configuration, action: AskPrice) -> Transition:
+    if not _derived(c, action.table):
+        return _ask_price(c, action)
+    public = replace(c.table(action.table), sensitivity={})
+    bound = {**c.environment, action.table: public}
+    return replace(_ask_price(c, action), configuration=replace(c, environment=bound))
+
+
+def _three_parts_for_free(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
+    if measured.by is not None and len(measured.by.keys) > 2:
+        return Transition("Query", measured, c)
+    return _query(c, measured, charged)
+
+
+def _in_halves(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
+    return counter + s * Fraction(floor(2 * epsilon), 2)
+
+
+def _up_to_two(
+    self: transformations.Take | transformations.LimitPerKey,
+) -> tuple[sources.Stability, ...]:
+    return (2,) if self.at_most <= 2 else (1,)
+
+
+def _up_to_three(self: transformations.SelectMany) -> tuple[sources.Stability, ...]:
+    return (min(self.at_most, 3),)
+
+
+_JOIN: Any = transformations.Join.stability
+
+
+def _stability_of_join(join: transformations.Join) -> tuple[sources.Stability, ...]:
+    found: tuple[sources.Stability, ...] = _JOIN.fget(join)  # the rule's own, also while it is replaced
+    return found
+
+
+def _two_kept(side: transformations.Truncation) -> transformations.Truncation:
+    return transformations.First(min(side.at_most, 2)) if isinstance(side, transformations.First) else side
+
+
+def _first_two_only(self: transformations.Join) -> tuple[sources.Stability, ...]:
+    cut = replace(self, left=_two_kept(self.left), right=_two_kept(self.right))
+    return _stability_of_join(cut)
+
+
+def _inner(self: transformations.Join) -> tuple[sources.Stability, ...]:
+    return _stability_of_join(replace(self, outer=False))
+
+
+def _sides_swapped(self: transformations.GroupJoin) -> tuple[sources.Stability, ...]:
+    return (2 if self.right_aggregates else 1, 2 if self.left_aggregates else 1)
+
+
+def _some_column(self: transformations.LimitPerKey, table: Schema) -> tuple[sources.Stability, ...]:
+    return (1,) if set(transformations.every_column(table)) & set(self.keys) else (2,)
+
+
 def _stability(transformation: type, wrong: tuple[int, ...]) -> tuple[type, str, tuple[int, ...]]:
     return transformation, "stability", wrong
 
@@ -231,5 +330,119 @@ MUTANTS: tuple[Mutant, ...] = (
         transformations.Join,
         "stability",
         property(_as_if_left_kept_one),
+    ),
+    # and of the blind spots there were
+    Mutant(
+        "partition keys compared with their neighbours only",
+        transformations,
+        "has_duplicates",
+        _neighbouring,
+        spot=PARALLEL,
+    ),
+    Mutant(
+        "a parallel query that compares neighbouring keys only",
+        semantics,
+        "measure",
+        _neighbouring_in_queries,
+        spot=PARALLEL,
+    ),
+    Mutant(
+        "null among partition keys again", transformations, "has_duplicates", _nulls_left_out, spot=NULLED
+    ),
+    Mutant("asking a derived table's price refunds it", semantics, "ask_price", _price_refunds, spot=ASKING),
+    Mutant(
+        "asking a derived table's price makes it public",
+        semantics,
+        "ask_price",
+        _price_makes_public,
+        spot=ASKING,
+    ),
+    Mutant(
+        "asking a derived table's scale doubles the budgets",
+        semantics,
+        "ask_scale",
+        _scale_raises_budgets,
+        spot=ASKING,
+    ),
+    Mutant(
+        "a parallel query of three parts for free", semantics, "query", _three_parts_for_free, spot=PARALLEL
+    ),
+    Mutant("ε rounded down to halves", sources, "charged_directly", _in_halves, spot=ASKING),
+    Mutant("take beyond 2 at 1", transformations.Take, "stability", property(_up_to_two), spot=BEYOND),
+    Mutant(
+        "limit_per_key beyond 2 at 1",
+        transformations.LimitPerKey,
+        "stability",
+        property(_up_to_two),
+        spot=BEYOND,
+    ),
+    Mutant(
+        "select_many beyond 3 at 3",
+        transformations.SelectMany,
+        "stability",
+        property(_up_to_three),
+        spot=BEYOND,
+    ),
+    Mutant(
+        "join's first beyond 2 as first 2",
+        transformations.Join,
+        "stability",
+        property(_first_two_only),
+        spot=BEYOND,
+    ),
+    Mutant("explode at 1", *_stability(transformations.Explode, (1,)), spot=PEOPLED),
+    Mutant("flatten at 1", *_stability(plans.Flatten, (1,)), spot=PEOPLED),
+    Mutant(
+        "flatten by its table's rows",
+        transformations.SelectMany,
+        "rows_at_most",
+        lambda _, table: table,
+        spot=PEOPLED,
+    ),
+    Mutant(
+        "flatten of a join by its left",
+        transformations.Join,
+        "rows_at_most",
+        lambda _, left, right: left,
+        spot=PEOPLED,
+    ),
+    Mutant(
+        "flatten of a concat by its left",
+        transformations.Concat,
+        "rows_at_most",
+        lambda _, left, right: left,
+        spot=PEOPLED,
+    ),
+    # and of the constants that depend on what is seen
+    Mutant(
+        "an outer join at the inner one's constants",
+        transformations.Join,
+        "stability",
+        property(_inner),
+        spot=BEYOND,
+    ),
+    Mutant(
+        "a join told by the keys whatever it sees",
+        transformations.Join,
+        "_is_told",
+        lambda *_: True,
+        spot=BEYOND,
+    ),
+    Mutant(
+        "a group join's sides swapped",
+        transformations.GroupJoin,
+        "stability",
+        property(_sides_swapped),
+        spot=BEYOND,
+    ),
+    Mutant(
+        "limit_per_key told by some of the columns",
+        transformations.LimitPerKey,
+        "stability_on",
+        _some_column,
+        spot=BEYOND,
+    ),
+    Mutant(
+        "aggregates all told by the keys", transformations.Aggregate, "is_told", lambda *_: True, spot=BEYOND
     ),
 )

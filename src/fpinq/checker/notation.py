@@ -4,16 +4,21 @@ from fractions import Fraction
 
 from fpinq.checker.mechanisms import base2, parts
 from fpinq.checker.programs import Violation
-from fpinq.checker.scope import ROOTS, start
-from fpinq.engines.reference import Relation, compute, distance
+from fpinq.checker.scope import start
+from fpinq.checker.worlds import ROOTS, Table
+from fpinq.engines.reference import PersonBag, compute, distance, order
 from fpinq.model.notation import show_action, show_record
 from fpinq.model.semantics import Bottom, Measure, Told, step
 from fpinq.model.sources import Root
 
 
-def show_bag(table: Relation) -> str:
-    """A bag of records."""
-    return "{" + ", ".join(show_record(record) for record in sorted(table.rows)) + "}"
+def show_bag(table: Table) -> str:
+    """A bag of records, or of persons, who are bags of records of each table."""
+    if isinstance(table, PersonBag):
+        shown = [" and ".join(show_bag(rows) for rows in person.values()) for person in table.persons]
+    else:
+        shown = [show_record(record) for record in sorted(table.rows, key=order)]
+    return "{" + ", ".join(shown) + "}"
 
 
 def show_violation(violation: Violation) -> str:
@@ -25,7 +30,7 @@ def show_violation(violation: Violation) -> str:
         f"  T′: {', '.join(f'{root} = {show_bag(right[root])}' for root in ROOTS)}",
         f"  budgets: {', '.join(f'{root} {total}' for root, total in budgets.items())}",
     ]
-    c, p, q = start(violation.budgets), Fraction(1), Fraction(1)
+    c, p, q = start(violation.budgets, violation.world), Fraction(1), Fraction(1)
     whole = True
     for action in violation.program:
         transition = step(c, action)

@@ -12,35 +12,26 @@ exact probabilities. With discrete Laplace the exponents are those of e.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpinq.checker.mechanisms import laplace_loss, parts_of
-from fpinq.checker.scope import (
-    ROOTS,
-    Budgets,
-    Neighbours,
-    Question,
-    Scope,
-    constructions,
-    neighbours,
-    questions,
-    start,
-)
-from fpinq.engines.reference import Relation, compute, distance, measure, transform
+from fpinq.checker.scope import Budgets, Question, Scope, constructions, questions, start
+from fpinq.checker.worlds import ROOTS, WORLDS, Neighbours
+from fpinq.engines.reference import Database, Relation, compute, distance, measure, transform
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
-from fpinq.model.plans import Plan, Term
+from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
 from fpinq.model.sources import Root
 from fpinq.model.transformations import Partitioning
 
-# Losses are whole numbers of half an ε, so that adding them is exact and fast.
-UNITS = 2
+# Losses are whole numbers of a sixth of ε = 1, so that adding them is exact and fast.
+UNITS = 6
 Losses = NDArray[np.int64]
 Program = tuple[Action, ...]
 
@@ -54,6 +45,7 @@ class Violation:
     budgets: Budgets
     loss: Fraction
     allowed: Fraction
+    world: str = "tiny"
 
 
 @dataclass
@@ -94,19 +86,24 @@ class Pairs:
         self.pairs = sorted(pairs, key=lambda pair: pair.apart)
         self.kinds = sorted({pair.apart for pair in pairs})
         self.starts = [next(i for i, p in enumerate(self.pairs) if p.apart == kind) for kind in self.kinds]
-        numbers: dict[tuple[Relation, ...], int] = {}
+        numbers: dict[str, int] = {}
+        self._databases: list[Database] = []
         self._sides = [
-            tuple(numbers.setdefault(tuple(side.values()), len(numbers)) for side in (p.left, p.right))
-            for p in self.pairs
+            tuple(self._number(numbers, side) for side in (pair.left, pair.right)) for pair in self.pairs
         ]
-        self._databases = [dict(zip(ROOTS, tables, strict=True)) for tables in numbers]
         self._tables: dict[Plan, list[Relation]] = {}
         self._losses: dict[tuple[Plan, Partitioning | None, PrimitiveQuery | None], Losses] = {}
+
+    def _number(self, numbers: dict[str, int], database: Database) -> int:
+        number = numbers.setdefault(repr(database), len(numbers))
+        if number == len(self._databases):
+            self._databases.append(database)
+        return number
 
     def tables(self, plan: Plan) -> list[Relation]:
         """The plan's table on every database."""
         if plan not in self._tables:
-            if isinstance(plan, Term) and plan.arguments:
+            if isinstance(plan, Term) and plan.arguments and not isinstance(plan.transformation, Flatten):
                 arguments = zip(*(self.tables(argument) for argument in plan.arguments), strict=True)
                 self._tables[plan] = [transform(plan.transformation, *tables) for tables in arguments]
             else:
@@ -134,10 +131,10 @@ def _loss(here: Relation, there: Relation, laplace: PrimitiveQuery | None) -> in
     return laplace_loss(left, right)
 
 
-@lru_cache(maxsize=1)
-def shared_pairs() -> Pairs:
-    """The pairs of every scope; a process computes its plans once."""
-    return Pairs(neighbours())
+@cache
+def shared_pairs(world: str = "tiny") -> Pairs:
+    """The pairs of every scope of a world; a process computes its plans once."""
+    return Pairs(WORLDS[world].neighbours())
 
 
 def check(scope: Scope, laplace: PrimitiveQuery | None, shard: int = 0, shards: int = 1) -> Report:
@@ -155,12 +152,13 @@ def reports(
     sizes = product(range(scope.constructions + 1), range(1, scope.queries + 1), scope.budgets)
     for constructed, queries, budgets in sorted(sizes, key=lambda size: (size[0] + size[1], size)):
         length = constructed + queries
-        nothing = np.zeros(len(shared_pairs().pairs), dtype=np.int64)
-        root = _Node(start(budgets), (), nothing, 1, constructed, queries, ())
-        scout = _Search(scope, laplace, budgets, shared_pairs(), Report(), length)
+        pairs = shared_pairs(scope.world)
+        nothing = np.zeros(len(pairs.pairs), dtype=np.int64)
+        root = _Node(start(budgets, scope.world), (), nothing, 1, constructed, queries, ())
+        scout = _Search(scope, laplace, budgets, pairs, Report(), length)
         for number, node in enumerate(scout.prefixes(root)):
             if number % shards == shard:
-                search = _Search(scope, laplace, budgets, shared_pairs(), Report(), length)
+                search = _Search(scope, laplace, budgets, pairs, Report(), length)
                 search.extend(node)
                 yield search.report
         # Every shard walks through all the beginnings; one of them reports what it met there.
@@ -268,12 +266,14 @@ class _Search:
             if loss > allowed:
                 at = first + next(i for i, one in enumerate(losses[first:]) if one > allowed * UNITS)
                 lost = Fraction(int(losses[at]), UNITS)
-                report.violations.append(
-                    Violation(node.program, pairs.pairs[at], self.budgets, lost, allowed)
-                )
+                report.violations.append(self.violation(node, at, lost, allowed))
         if not all(0 <= spent <= total for spent, total in zip(charged, self.budgets, strict=True)):
-            nothing = Fraction(0)
-            report.violations.append(Violation(node.program, pairs.pairs[0], self.budgets, nothing, nothing))
+            report.violations.append(self.violation(node, 0, Fraction(0), Fraction(0)))
+
+    def violation(self, node: _Node, pair: int, loss: Fraction, allowed: Fraction) -> Violation:
+        """A program that loses more than is allowed on a pair, or charges what there is not."""
+        neighbours = self.pairs.pairs[pair]
+        return Violation(node.program, neighbours, self.budgets, loss, allowed, self.scope.world)
 
 
 def _in_units(epsilon: Fraction) -> int:

@@ -15,7 +15,8 @@ from fractions import Fraction
 from itertools import product
 
 from fpinq.checker.mechanisms import base2_answers
-from fpinq.checker.scope import ASKED, PARTITIONINGS, ROOTS, UNARY, Neighbours, neighbours, start
+from fpinq.checker.scope import ASKED, PARTITIONINGS, UNARY, start
+from fpinq.checker.worlds import ROOTS, Neighbours, neighbours
 from fpinq.engines.reference import Database, compute, distance
 from fpinq.model import sources
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent

@@ -1,20 +1,22 @@
 """The scope of the exhaustive check: small, and without blind spots.
 
-It contains what FORMAL asks for because real mutants survive without it:
-literals, two roots, bags larger than the truncation bounds, queries on merged
-parts, refusals under small budgets.
+It contains what real mutants survive without: literals, two roots, bags larger
+than the truncation bounds, queries on merged parts, refusals under small
+budgets; partition keys that come again later, three parts, questions about
+every table and queries after them, parameters one beyond each special case,
+persons and texts, nulls, ε that are no halves.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import product
 
-from fpinq.engines.reference import Record, Relation
+from fpinq.checker.worlds import ROOTS, SCHEMA, WORLDS
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.clamps import Clamp
-from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
-from fpinq.model.plans import Transformation
+from fpinq.model.expressions import Apply, Column, Expression, Literal
+from fpinq.model.plans import Flatten, PersonTable, Term, Transformation
 from fpinq.model.queries import Count, Moments, PrimitiveQuery, Sum
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.transformations import (
@@ -23,6 +25,7 @@ from fpinq.model.transformations import (
     Concat,
     Distinct,
     Except,
+    Explode,
     First,
     GroupBy,
     GroupJoin,
@@ -43,9 +46,6 @@ from fpinq.model.transformations import (
 )
 
 K, V = Column("k"), Column("v")
-SCHEMA = Schema.of({"k": Type.INT64, "v": Type.INT64})
-RECORDS: tuple[Record, ...] = ((0, 0), (0, 1), (1, 0))
-ROOTS = ("A", "B")
 
 
 def _equal(left: Expression, right: int) -> Expression:
@@ -100,12 +100,58 @@ BINARY: dict[str, Transformation] = {
     "semi_join": SemiJoin((K,), (K,)),
     "anti_join": SemiJoin((K, V), (K, V), keep=False),
 }
+# One beyond every special case, and every kind of parameter on which a constant depends.
+_HALVED = Apply("floor_divide", (K, Literal.of(2)))
+BEYOND_UNARY: dict[str, Transformation] = {
+    "four times": SelectMany((_SAME, _SAME, _SAME, _SAME), 4),
+    "take 3": Take(3),
+    "take 4": Take(4),
+    "limit_per_key 2": LimitPerKey(2, (K,)),
+    "limit_per_key 3": LimitPerKey(3, (K,)),
+    "limit_per_key 1, by v": LimitPerKey(1, (V,)),
+    "limit_per_key 2, copies": LimitPerKey(2, (V, K)),
+    "limit_per_key 1, without a key": LimitPerKey(1, ()),
+    "group_by k, keys only": GroupBy((("k", K), ("v", _HALVED)), ()),
+    "group_by k, largest v": GroupBy((("k", K),), (("v", Aggregate("max", V)),)),
+    "group_by k, largest k": GroupBy((("k", K),), (("v", Aggregate("max", K)),)),
+}
+_KEYS_SEEN = (("k", _side("l", "k")), ("v", _side("r", "k")))
+BEYOND_BINARY: dict[str, Transformation] = {
+    "join first 1 / first 3": _join(First(1), First(3)),
+    "join first 3 / first 1": _join(First(3), First(1)),
+    "join unique / first 3": _join(Unique(), First(3)),
+    "join first 3 / first 3, keys only": Join((K,), (K,), First(3), First(3), _KEYS_SEEN),
+    "join first 1 / first 2, left only": Join(
+        (K,), (K,), First(1), First(2), (("k", _side("l", "v")), ("v", _side("r", "k")))
+    ),
+    "join first 2 / first 2, whole record": Join((K, V), (K, V), First(2), First(2), _PAIRED),
+    "outer join first 2 / unique": Join((K,), (K,), First(2), Unique(), _PAIRED, outer=True),
+    "outer join first 1 / first 3": Join((K,), (K,), First(1), First(3), _PAIRED, outer=True),
+    "outer join all / first 2": Join((K,), (K,), All(), First(2), _PAIRED, outer=True),
+    "group_join, left": GroupJoin(("k",), (K,), (K,), _COUNTED, ()),
+    "group_join, right": GroupJoin(("k",), (K,), (K,), (), _COUNTED),
+    "group_join, both": GroupJoin(("k",), (K,), (K,), _COUNTED, (("w", Aggregate("count")),)),
+}
+_VISITS = PersonTable("visits", 2)
+PEOPLE_UNARY: dict[str, Transformation] = {
+    "visits": Flatten(_VISITS),
+    "visits both ways": Flatten(Term(SelectMany((_SAME, _SWAPPED), 2), (_VISITS,))),
+    "visits by v": Flatten(Term(GroupBy((("k", V),), _COUNTED), (_VISITS,))),
+    "visits counted": Flatten(Term(GroupBy((), (("k", Aggregate("count")), *_COUNTED)), (_VISITS,))),
+    "visits joined": Flatten(Term(_join(All(), All()), (_VISITS, _VISITS))),
+    "visits and visits": Flatten(Term(Concat(), (_VISITS, PersonTable("visits", 1)))),
+    "one word": Explode(Apply("split", (Column("words"), Literal.of(" "))), "k", 1),
+    "two words": Explode(Apply("split", (Column("words"), Literal.of(" "))), "k", 2),
+}
 LITERAL = LiteralTable(SCHEMA, ((0, 0), (1, 0), (1, 0)))
 PARTITIONINGS: dict[str, Partitioning] = {
     "by k": Partitioning(K, (0, 1)),
     "by v": Partitioning(V, (0, 1)),
     "by k, twice the same key": Partitioning(K, (0, 0)),
     "by k, three keys": Partitioning(K, (2, 1, 0)),
+    "by k, the same key again": Partitioning(K, (0, 1, 0)),
+    "by k, with null": Partitioning(K, (None, 0)),
+    "by k, null again": Partitioning(K, (None, 0, None)),
 }
 
 Question = Query | AskBudget | AskScale | AskPrice | Silent
@@ -127,9 +173,9 @@ Budgets = tuple[int, int]
 class Scope:
     """Which programs: how many constructions, of which kinds, how many queries, at which ε and budgets.
 
-    parallel: queries may partition on the way. interleaved: constructions and
-    questions in any order, the free questions among them. rebinding: variables
-    may be bound again.
+    parallel: how queries may partition on the way. interleaved: constructions
+    and questions in any order, the free questions among them. asking: the free
+    questions about every table. rebinding: variables may be bound again.
     """
 
     name: str
@@ -140,13 +186,15 @@ class Scope:
     queries: int
     budgets: tuple[Budgets, ...] = ((3, 2), (60, 50))
     epsilons: tuple[Fraction, ...] = (Fraction(1), Fraction(2))
-    parallel: bool = False
+    parallel: tuple[str, ...] = ()
     interleaved: bool = False
+    asking: bool = False
     rebinding: bool = False
+    world: str = "tiny"
 
 
-ALL = (tuple(UNARY), tuple(BINARY), tuple(PARTITIONINGS))
-HALF = Fraction(1, 2)
+ALL = (tuple(UNARY), tuple(BINARY), tuple(PARTITIONINGS)[:5])
+THIRD = Fraction(1, 3)
 
 BROAD = Scope(
     "one of everything, then queries",
@@ -154,7 +202,7 @@ BROAD = Scope(
     constructions=1,
     queries=2,
     budgets=((1, 2), (3, 2), (60, 50)),
-    parallel=True,
+    parallel=("by k", "by k, twice the same key"),
 )
 DEEP = Scope(
     "two constructions, then queries",
@@ -173,7 +221,7 @@ NESTED = Scope(
     constructions=3,
     queries=1,
     budgets=((60, 50),),
-    epsilons=(HALF, Fraction(2)),
+    epsilons=(THIRD, Fraction(2)),
 )
 INTERLEAVED = Scope(
     "anything between queries, names bound again",
@@ -187,27 +235,86 @@ INTERLEAVED = Scope(
     interleaved=True,
     rebinding=True,
 )
+ASKING = Scope(
+    "questions about every table, and queries after them",
+    ("both ways",),
+    (),
+    ("by k",),
+    constructions=1,
+    queries=3,
+    budgets=((2, 3),),
+    epsilons=(Fraction(1), THIRD),
+    asking=True,
+)
+PARALLEL = Scope(
+    "parallel queries of three parts",
+    ("both ways", "group_by k"),
+    ("concat",),
+    ("by v",),
+    constructions=1,
+    queries=2,
+    budgets=((3, 2),),
+    epsilons=(Fraction(1), THIRD),
+    parallel=("by k", "by k, three keys", "by k, the same key again"),
+)
+BEYOND = Scope(
+    "parameters one beyond each special case",
+    tuple(BEYOND_UNARY),
+    tuple(BEYOND_BINARY),
+    (),
+    constructions=1,
+    queries=1,
+    budgets=((60, 50),),
+    epsilons=(THIRD,),
+    world="many",
+)
+NULLED = Scope(
+    "nulls in data and keys",
+    (*UNARY, *BEYOND_UNARY),
+    (*BINARY, *BEYOND_BINARY),
+    ("by k, with null", "by k, null again", "by v"),
+    constructions=1,
+    queries=1,
+    budgets=((60, 50),),
+    parallel=("by k, with null", "by k, null again"),
+    world="nulls",
+)
+PEOPLED = Scope(
+    "persons and texts",
+    (*PEOPLE_UNARY, "both ways", "take 1", "distinct"),
+    ("concat", "bag except"),
+    ("by k",),
+    constructions=2,
+    queries=1,
+    budgets=((5, 4),),
+    parallel=("by k",),
+    world="people",
+)
 WIDE = Scope("two of everything, then queries", *ALL, constructions=2, queries=2, budgets=((12, 9),))
 
 # With discrete Laplace the losses are at most the distances: a smaller scope shows that they are.
 NOISY = replace(BROAD, name="one of everything, real noise", budgets=((3, 2),))
 
+SPOTS = (ASKING, PARALLEL, BEYOND, NULLED, PEOPLED)
 SCOPES = {
-    "default": (BROAD, INTERLEAVED, NESTED, DEEP),
+    "default": (BROAD, *SPOTS, INTERLEAVED, NESTED, DEEP),
     "large": (
         BROAD,
+        *SPOTS,
         WIDE,
-        replace(NESTED, queries=2, epsilons=(HALF,)),
+        replace(NESTED, queries=2, epsilons=(THIRD,)),
         replace(INTERLEAVED, constructions=3, epsilons=(Fraction(1),)),
     ),
 }
+_UNARY = UNARY | BEYOND_UNARY | PEOPLE_UNARY
+_BINARY = BINARY | BEYOND_BINARY
 
 
-def start(budgets: Budgets) -> Configuration:
+def start(budgets: Budgets, world: str = "tiny") -> Configuration:
     """Init, with a literal table at hand."""
-    totals = zip(ROOTS, budgets, strict=True)
-    roots = initial({root: (SCHEMA, Fraction(total)) for root, total in totals})
-    return step(roots, Assign("L", LITERAL)).configuration
+    roots = zip(ROOTS, WORLDS[world].shapes, budgets, strict=True)
+    c = initial({root: (shape, Fraction(total)) for root, shape, total in roots})
+    return step(c, Assign("L", LITERAL)).configuration
 
 
 def constructions(scope: Scope, c: Configuration, number: int) -> Iterator[Assign | Partition]:
@@ -221,11 +328,11 @@ def constructions(scope: Scope, c: Configuration, number: int) -> Iterator[Assig
     for target in targets:
         for name in scope.unary:
             for table in private:
-                yield Assign(target, UNARY[name], (table,))
+                yield Assign(target, _UNARY[name], (table,))
         for name in scope.binary:
             for left, right in product((*private, "L"), repeat=2):
                 if (left, right) != ("L", "L"):
-                    yield Assign(target, BINARY[name], (left, right))
+                    yield Assign(target, _BINARY[name], (left, right))
         for name in scope.partitionings:
             by = PARTITIONINGS[name]
             for table in private:
@@ -238,48 +345,11 @@ def questions(scope: Scope, c: Configuration) -> Iterator[Question]:
         for table in c.environment:
             if table != "L" or scope.parallel:
                 yield Query(table, epsilon, (ASKED,))
-            if scope.parallel:
-                yield Query(table, epsilon, (ASKED, ASKED), PARTITIONINGS["by k"])
-                yield Query(table, epsilon, (ASKED, ASKED), PARTITIONINGS["by k, twice the same key"])
-    if scope.interleaved:
-        yield from (AskBudget(), AskScale("A"), AskPrice("A", scope.epsilons[0]), Silent())
-
-
-# ── neighbours ───────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Two databases, and how far apart each root is."""
-
-    left: dict[str, Relation]
-    right: dict[str, Relation]
-    apart: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """How many records there are on the left."""
-        return sum(len(table.rows) for table in self.left.values())
-
-
-def bags(largest: int) -> list[tuple[Record, ...]]:
-    """Every bag of the scope's records, small ones first."""
-    return [bag for n in range(largest + 1) for bag in combinations_with_replacement(RECORDS, n)]
-
-
-def neighbours(largest: int = 3) -> list[Neighbours]:
-    """Pairs that differ in one record of a root, or in one record of each, small ones first."""
-    edges = [(bag, _with(bag, r)) for bag in bags(largest - 1) for r in RECORDS]
-    still: list[tuple[Record, ...]] = [(), RECORDS[:1], RECORDS]
-    pairs = [(_database(a, b), _database(a2, b), (1, 0)) for a, a2 in edges for b in still]
-    pairs += [(_database(b, a), _database(b, a2), (0, 1)) for a, a2 in edges for b in still]
-    pairs += [(_database(a, b), _database(a2, b2), (1, 1)) for a, a2 in edges for b, b2 in edges[:4]]
-    return sorted((Neighbours(*pair) for pair in pairs), key=lambda pair: pair.size)
-
-
-def _with(bag: tuple[Record, ...], record: Record) -> tuple[Record, ...]:
-    return tuple(sorted((*bag, record)))
-
-
-def _database(*tables: tuple[Record, ...]) -> dict[str, Relation]:
-    return {root: Relation(SCHEMA, rows) for root, rows in zip(ROOTS, tables, strict=True)}
+            for name in scope.parallel:
+                by = PARTITIONINGS[name]
+                yield Query(table, epsilon, (ASKED,) * len(by.keys), by)
+    if scope.interleaved or scope.asking:
+        asked = c.environment if scope.asking else ("A",)
+        yield from (AskBudget(), Silent())
+        for table in asked:
+            yield from (AskScale(table), AskPrice(table, scope.epsilons[0]))

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, product
 
-from fpinq.checker.instances import KEYED, LINES, VISITS, bodies, instances
-from fpinq.checker.scope import RECORDS, SCHEMA
+from fpinq.checker.instances import KEYED, LINES, VISITS, bodies, instances, outer_bodies, outer_joins
+from fpinq.checker.worlds import RECORDS, SCHEMA
 from fpinq.engines.reference import Person, PersonBag, Record, Relation, compute, distance, transform
 from fpinq.model.expressions import Schema
 from fpinq.model.notation import show_transformation
@@ -51,11 +51,17 @@ def findings(largest: int = 4) -> Iterator[Finding]:
 
     In bags of at most `largest` records; of one less where there are two, for pairs of bags are many.
     """
-    for transformation, schemas in instances():
+    for transformation, schemas in chain(instances(), outer_joins()):
         yield from searched(transformation, schemas, largest if len(schemas) == 1 else largest - 1)
-    for body in bodies():
+    for body in chain(bodies(), outer_bodies()):
         flatten = Flatten(body)
         yield Finding(flatten, 0, flatten.stability[0], _worst_person(flatten), grows=False)
+
+
+def pieces() -> int:
+    """How many findings there will be."""
+    of_tables = sum(len(transformation.stability) for transformation, _ in chain(instances(), outer_joins()))
+    return of_tables + sum(1 for _ in chain(bodies(), outer_bodies()))
 
 
 def searched(transformation: Transformation, schemas: Sequence[Schema], largest: int) -> Iterator[Finding]:

@@ -242,8 +242,11 @@ class Table(Asking):
         left: Truncation | None = None,
         right: Truncation | None = None,
         select: Any = None,
+        outer: bool = False,
     ) -> "Table":
         """Pairs of records with equal keys, after each side is truncated per key. Null keys join nothing.
+
+        outer=True keeps the records of this table that have no pair, beside nulls.
 
         on is "id", ["a", "b"], a function of either side's row, or a pair of
         functions. left and right are fp.first(n), fp.unique() or fp.all_().
@@ -261,16 +264,20 @@ class Table(Asking):
             scope = Scope()
             rows = Row(self._schema, scope, "l."), Row(other._schema, scope, "r.")
             record = record_of(trace(select, *rows), scope, "join")
-        transformation = Join(trees(lefts), trees(rights), left, right, record)
+        transformation = Join(trees(lefts), trees(rights), left, right, record, outer)
         columns = _joined_columns(record, self._columns, other._columns)
         within = None
         if inside is not None:
             of_left, of_right = inside
-            held = {f"l.{name}" for name in of_left.units} | {f"r.{name}" for name in of_right.units}
+            held = {f"l.{name}" for name in of_left.units}
+            if not outer:  # the unit on the right may be null then, and null is nobody
+                held |= {f"r.{name}" for name in of_right.units}
             units = [name for name, value in record if isinstance(value, Column) and value.name in held]
             within = of_left.then(transformation, of_right, units=units)
         keys = _spelled(trees(lefts))
-        label = f"join on {keys}" + ("" if within else f", {_truncated(left)} with {_truncated(right)}")
+        label = f"{'outer ' if outer else ''}join on {keys}" + (
+            "" if within else f", {_truncated(left)} with {_truncated(right)}"
+        )
         return self._derive(transformation, other, label=label, columns=columns, within=within)
 
     def semi_join(self, other: "Table", on: Any) -> "Table":

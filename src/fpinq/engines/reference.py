@@ -259,13 +259,15 @@ def _truncate(truncation: Truncation, group: Relation) -> tuple[Record, ...]:
 
 
 def _join(join: Join, left: Relation, right: Relation) -> Iterable[Record]:
-    lefts = _without_null_keys(_group(left, join.left_keys))
+    lefts = _group(left, join.left_keys)
     rights = _without_null_keys(_group(right, join.right_keys))
+    no_right, nulls = Relation(right.schema, ()), (None,) * len(right.schema.columns)
+    beside_nothing = (nulls,) if join.outer else ()
     pairs = tuple(
         (*a, *b)
-        for key in lefts.keys() & rights.keys()
-        for a in _truncate(join.left, lefts[key])
-        for b in _truncate(join.right, rights[key])
+        for key, group in lefts.items()
+        for a in _truncate(join.left, group)
+        for b in _truncate(join.right, rights.get(key, no_right)) or beside_nothing
     )
     return _records([join.record], Relation(joined_schema(left.schema, right.schema), pairs).read())
 

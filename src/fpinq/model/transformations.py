@@ -494,6 +494,10 @@ class Join:
     left columns as l.name, the right ones as r.name. A side of which it sees
     the keys only, as of a whole record that is the key, has a truncation of
     stability 1.
+
+    outer: a left record without a pair is kept, beside nulls. It has one record
+    in the result until it has pairs, so one on the right can change two for
+    each of L: (a·R, 2·L).
     """
 
     left_keys: tuple[Expression, ...]
@@ -501,12 +505,14 @@ class Join:
     left: Truncation
     right: Truncation
     record: Record
+    outer: bool = False
     op: Tag["join"] = field(default="join", repr=False)
 
     @property
     def stability(self) -> tuple[Stability, ...]:
         a = 1 if self._is_told("l.", self.left_keys) else self.left.stability
         b = 1 if self._is_told("r.", self.right_keys) else self.right.stability
+        b = 2 if self.outer else b
         return (_times(a, self.right.at_most), _times(b, self.left.at_most))
 
     def _is_told(self, side: str, keys: tuple[Expression, ...]) -> bool:
@@ -518,10 +524,15 @@ class Join:
             if isinstance(side, First):
                 check_count(side.at_most, "first")
         _matching_keys(self.left_keys, left, self.right_keys, right)
+        if self.outer and self._is_told("r.", ()):
+            raise BadTransformation("an outer join needs a column of the right, which is null beside nothing")
         return _record_schema(self.record, joined_schema(left, right))
 
     def rows_at_most(self, left: int, right: int) -> int:
-        return min(left * _least(right, self.right.at_most), right * _least(left, self.left.at_most))
+        of_left, of_right = _least(left, self.left.at_most), _least(right, self.right.at_most)
+        if self.outer:
+            return min(left * max(of_right, 1), left + right * of_left)
+        return min(left * of_right, right * of_left)
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,8 @@ class Lowering:
                 left = self._for_everybody(left, persons)
             return self._semi_join(transformation, left, right)
         if isinstance(transformation, Join):
+            if transformation.outer and right.per_person:
+                left = self._for_everybody(left, persons)
             return self._join(transformation, left, right, schema)
         if left.per_person or right.per_person:
             left, right = self._for_everybody(left, persons), self._for_everybody(right, persons)
@@ -367,7 +369,7 @@ class Lowering:
     # ── joins ────────────────────────────────────────────────────────────────────────
 
     def _join(self, join: Join, left: Relation, right: Relation, schema: Schema) -> Relation:
-        lefts = self._truncated(left, join.left_keys, join.left)
+        lefts = self._truncated(left, join.left_keys, join.left, null=join.outer)
         rights = self._truncated(right, join.right_keys, join.right)
         on = [f"l.k{i} = r.k{i}" for i in range(len(join.left_keys))]
         if left.per_person and right.per_person:
@@ -378,14 +380,17 @@ class Lowering:
         listed += [f"r.{a.sql} AS {b.sql}" for a, b in zip(right.columns, shifted, strict=True)]
         if left.per_person or right.per_person:
             listed.append(f"{'l' if left.per_person else 'r'}.{UNIT} AS {UNIT}")
-        source = f"(SELECT {', '.join(listed)} FROM {lefts} AS l JOIN {rights} AS r ON {' AND '.join(on)})"
+        pair = f"{lefts} AS l {'LEFT' if join.outer else 'INNER'} JOIN {rights} AS r ON {' AND '.join(on)}"
+        source = f"(SELECT {', '.join(listed)} FROM {pair})"
         both = joined_schema(left.schema, right.schema)
         pairs = Relation(source, both, (*left.columns, *shifted), left.per_person or right.per_person)
         scope = self.scope(pairs)
         return _project(scope, pairs, schema, [scope.output(value) for _, value in join.record])
 
-    def _truncated(self, table: Relation, keys: Sequence[Expression], truncation: Truncation) -> str:
-        source, names = self._keyed(table, keys, null=False)
+    def _truncated(
+        self, table: Relation, keys: Sequence[Expression], truncation: Truncation, *, null: bool = False
+    ) -> str:
+        source, names = self._keyed(table, keys, null=null)
         match truncation:
             case First(at_most=at_most):
                 return _first_per_key(table, source, names, at_most, keys)
