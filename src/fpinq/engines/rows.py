@@ -1,10 +1,110 @@
-"""Rows as Python has them: lists of dicts, the same for every engine."""
+"""Values as Python has them, whose types nobody has stated: lists of dicts, and columns of objects.
+
+The same for every engine. With a schema, a value of another type than it says
+is null: no record has a say in how the others are read. Without one, the type
+is the one that all values have.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
-from fpinq.model.errors import BadData, suggest
-from fpinq.model.expressions import Type
+from fpinq.model.errors import BadData, BadExpression, suggest
+from fpinq.model.expressions import Type, Value, checked_value, type_of_value
+
+Columns = dict[str, tuple[Type, list[Value]]]
+
+
+def is_rows(source: object) -> bool:
+    """Whether a source is a list of dicts."""
+    return isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source)
+
+
+def object_columns(source: Any) -> list[str]:
+    """The columns of a data frame that hold any objects, not values of one type."""
+    kind = type(source)
+    package = kind.__module__.partition(".")[0]
+    if package == "pandas" and kind.__name__ == "DataFrame":
+        return [name for name, dtype in source.dtypes.items() if str(dtype) == "object"]
+    if package == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
+        return [name for name, dtype in source.collect_schema().items() if str(dtype) == "Object"]
+    return []
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type] | None) -> Columns:
+    """The columns of a list of dicts: those of the schema, or all there are; a missing value is null."""
+    names = list(schema) if schema is not None else list(dict.fromkeys(name for row in rows for name in row))
+    if not all(type(name) is str and name for name in names):
+        raise BadData("columns need different names that are strings")
+    if not names:
+        raise BadData("the data has no rows and no schema: state it, schema={'age': 'int64', …}")
+    check_present(rows, names)
+    return {name: column(name, [row.get(name) for row in rows], (schema or {}).get(name)) for name in names}
+
+
+def of_objects(source: Any, schema: Mapping[str, Type] | None) -> Columns:
+    """The columns of objects of a data frame, those of the schema if there is one."""
+    wanted = [name for name in object_columns(source) if schema is None or name in schema]
+    if not wanted:
+        return {}
+    frame = source.lazy().collect() if hasattr(source, "lazy") else source
+    return {name: column(name, frame[name].to_list(), (schema or {}).get(name)) for name in wanted}
+
+
+def column(name: str, values: Iterable[Any], stated: Type | None) -> tuple[Type, list[Value]]:
+    """A column's type, and its values as values of it; BadData if they tell no type, or none is of it."""
+    given = [plain(value) for value in values]
+    type_ = stated or _read_off(name, given)
+    found = [of_type(value, type_) for value in given]
+    if stated is not None:
+        some, fit = (any(value is not None for value in these) for these in (given, found))
+        check_some_fit(name, type_, some, fit)
+    return type_, found
+
+
+def of_type(value: Any, type_: Type) -> Value:
+    """A value as one of a type; null if it is none."""
+    try:
+        return checked_value(float(value) if type(value) is int and type_ is Type.FLOAT64 else value, type_)
+    except (BadExpression, OverflowError):
+        return None
+
+
+def plain(value: Any) -> Any:
+    """A value as Python's own: NumPy's, pandas' and decimals are converted; what says nothing is null."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    if package == "numpy" and hasattr(value, "item"):
+        value = value.astype("datetime64[us]").item() if kind.__name__ == "datetime64" else value.item()
+    elif package == "pandas":
+        value = value.to_pydatetime(warn=False) if kind.__name__ == "Timestamp" else None
+    elif kind is Decimal:
+        value = float(value)
+    elif kind is UUID:
+        value = str(value)
+    return None if type(value) is float and value != value else value
+
+
+def _read_off(name: str, values: Sequence[Any]) -> Type:
+    """The type that all values have. Integers among floats are floats."""
+    try:
+        found = {type_of_value(value) for value in values if value is not None}
+        for value in values:
+            if type(value) is not int:  # one that is too large is null
+                checked_value(value, type_of_value(value) if value is not None else Type.STRING)
+    except BadExpression as error:
+        raise BadData(f"column {name!r}: {error}") from None
+    if found == {Type.INT64, Type.FLOAT64}:
+        return Type.FLOAT64
+    if not found:
+        raise BadData(f"column {name!r} has no values to tell its type by: state it, schema={{{name!r}: …}}")
+    if len(found) > 1:
+        raise BadData(
+            f"column {name!r}: its values have several types; state one, schema={{{name!r}: …}}: "
+            "values of another are null then"
+        )
+    return found.pop()
 
 
 def check_present(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> None:

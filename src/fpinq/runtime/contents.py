@@ -11,7 +11,7 @@ data on purpose is not stopped, only whoever does it by accident.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
@@ -100,23 +100,18 @@ def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> st
 
     from fpinq.engines.duckdb import sources
 
-    columns: Sequence[sources.Converted]
     with duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as connection:
-        if sources.is_rows(source):
-            sources.check_text(source)
-            frame, columns = sources.rows_of(source, schema)
+
+        def describe(frame: object) -> dict[str, str]:
             connection.register("incoming", frame)
-            relation = "incoming"
-        else:
-            given, names = sources.frame_of(source)
-            connection.register("incoming", given)
-            described = connection.execute("DESCRIBE SELECT * FROM incoming").fetchall()
-            found_types = [row[1] for row in described]
-            triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found_types, strict=True))]
-            columns = sources.convert(triples, schema)
-            relation = "incoming"
+            return {
+                row[0]: row[1] for row in connection.execute("DESCRIBE SELECT * FROM incoming").fetchall()
+            }
+
+        frame, columns = sources.in_memory(source, schema, describe)
+        connection.register("incoming", frame)
         columns = sorted(columns, key=lambda column: column.name)
-        select, shape, _ = sources.as_relation(columns, relation, lazy=False)
+        select, shape, _ = sources.as_relation(columns, "incoming", lazy=False)
         # With its length before it, no value can run into the next.
         texts = [f"CAST(c{i} AS VARCHAR)" for i in range(len(columns))]
         record = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)

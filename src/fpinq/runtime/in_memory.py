@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fpinq.engines import reference, text
+from fpinq.engines import reference, rows, text
 from fpinq.engines.files import Files, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.reference import PersonBag, Relation
-from fpinq.engines.rows import check_present
 from fpinq.engines.text import Dialect
-from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError
-from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
+from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import MAX_STRING
 from fpinq.model.plans import Persons, Plan, roots_of
 from fpinq.model.queries import PrimitiveQuery, Statistic
@@ -118,11 +117,10 @@ class ReferenceEngine:
 
 
 def relation(source: object, types: Mapping[str, Type] | None = None) -> Relation:
-    """Rows in memory as a relation; the types are inferred from the values where they are not given."""
-    rows = _rows(source)
-    schema = Schema.of(types) if types else _inferred(rows)
-    check_present(rows, schema.names())
-    return Relation(schema, tuple(_record(row, schema) for row in rows))
+    """Rows in memory as a relation; the types are read off the values where they are not given."""
+    columns = rows.of_rows(_rows(source), types)
+    schema = Schema(tuple((name, type_) for name, (type_, _) in columns.items()))
+    return Relation(schema, tuple(zip(*(values for _, values in columns.values()), strict=True)))
 
 
 def of_text(files: Files, types: Mapping[str, Type] | None, dialect: Dialect | None) -> Relation:
@@ -152,53 +150,21 @@ def _within(value: Value, most: int) -> Value:
 
 
 def _rows(source: object) -> list[Mapping[str, Any]]:
-    rows: Iterable[Any]
+    found: Iterable[Any]
     # pandas, polars and pyarrow, without importing any of them.
     if hasattr(source, "to_pylist"):
-        rows = source.to_pylist()
+        found = source.to_pylist()
     elif hasattr(source, "to_dicts"):
-        rows = source.to_dicts()
+        found = source.to_dicts()
     elif hasattr(source, "to_dict") and hasattr(source, "columns"):
-        rows = source.to_dict("records")
+        found = source.to_dict("records")
     elif isinstance(source, list | tuple):
-        rows = source
+        found = source
     else:
         raise BadData(
             "the reference engine takes a list of dicts, a data frame or csv files; else use engine='duckdb'"
         )
-    rows = list(rows)
-    if not all(isinstance(row, Mapping) for row in rows):
+    listed = list(found)
+    if not rows.is_rows(listed):
         raise BadData("rows must be dicts from column names to values, such as {'age': 37}")
-    return rows
-
-
-def _inferred(rows: list[Mapping[str, Any]]) -> Schema:
-    types: dict[str, Type | None] = {}
-    for row in rows:
-        for name, value in row.items():
-            found = None if value is None else type_of_value(value)
-            known = types.setdefault(name, found)
-            if known is None or found in (None, known):
-                types[name] = known or found
-            elif {known, found} == {Type.INT64, Type.FLOAT64}:
-                types[name] = Type.FLOAT64
-            else:
-                raise BadData(f"column {name!r} has values of different types; convert it first")
-    if not types:
-        raise BadData("no rows to infer the columns from: say schema={'age': 'int64', …}")
-    if untyped := [name for name, type_ in types.items() if type_ is None]:
-        raise BadData(f"no value to infer the type of {untyped[0]!r} from: say schema=…")
-    return Schema(tuple((name, type_) for name, type_ in types.items() if type_ is not None))
-
-
-def _record(row: Mapping[str, Any], schema: Schema) -> tuple[Value, ...]:
-    return tuple(_value(row.get(name), name, type_) for name, type_ in schema.columns)
-
-
-def _value(value: Any, name: str, type_: Type) -> Value:
-    if type(value) is int and type_ is Type.FLOAT64:
-        value = float(value)
-    try:
-        return checked_value(value, type_)
-    except BadExpression:
-        raise BadData(f"column {name!r} has values that are not {type_.value}") from None
+    return listed

@@ -173,20 +173,13 @@ class DuckDB:
     def _add_frame(
         self, source: Any, schema: Mapping[str, Type] | None, lengths: Mapping[str, int]
     ) -> Source:
-        frame: object
-        if sources.is_rows(source):
-            sources.check_text(source)
-            frame, columns = sources.rows_of(source, schema)
-        else:
-            frame, names = sources.frame_of(source)
-            if not names:
-                raise BadData("the data has no columns")
-            with self._database.incoming(frame):
-                found = [type_ for _, type_ in self._database.describe("incoming")]
-            triples = [(n, t, f"x{i}") for i, (n, t) in enumerate(zip(names, found, strict=True))]
-            columns = sources.convert(triples, schema)
+        frame, columns = sources.in_memory(source, schema, self._describe)
         with self._database.incoming(frame):
             return self._store(sources.within_lengths(columns, lengths), "incoming")
+
+    def _describe(self, frame: object) -> Mapping[str, str]:
+        with self._database.incoming(frame):
+            return dict(self._database.describe("incoming"))
 
     def _store(self, columns: Sequence[sources.Converted], scan: str) -> Source:
         """A copy, in a table of ours."""

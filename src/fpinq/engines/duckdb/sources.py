@@ -18,23 +18,22 @@ advice to leave it out: a schema names the columns to read, the others are not.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from fpinq.engines import rows
 from fpinq.engines.duckdb.expressions import SQL_TYPES, canonical_float
-from fpinq.engines.rows import check_present
-from fpinq.model.errors import BadData, BadExpression
+from fpinq.model.errors import BadData
 from fpinq.model.expressions import (
     COLUMN_TYPES,
     INT64_MAX,
     INT64_MIN,
     Schema,
     Type,
-    type_of_value,
 )
 from fpinq.model.operators import MAX_STRING
 
@@ -67,11 +66,19 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def convert(columns: Iterable[tuple[str, str, str]], schema: Mapping[str, Type] | None) -> list[Converted]:
-    """Columns found (name, type, SQL) as ours: those of the schema, in its order, if there is one."""
+def convert(
+    columns: Iterable[tuple[str, str, str]],
+    schema: Mapping[str, Type] | None,
+    ours: Mapping[str, Converted] | None = None,
+) -> list[Converted]:
+    """Columns found (name, type, SQL) as ours: those of the schema, in its order, if there is one.
+
+    Some may be ours already.
+    """
     found = {name: (type_, sql) for name, type_, sql in columns}
+    ready = ours or {}
     if schema is None:
-        return [_convert(name, type_, sql) for name, (type_, sql) in found.items()]
+        return [ready[name] if name in ready else _convert(name, *found[name]) for name in found]
     if not schema:
         raise BadData("a schema needs one or more columns")
     converted = []
@@ -80,7 +87,7 @@ def convert(columns: Iterable[tuple[str, str, str]], schema: Mapping[str, Type] 
             raise BadData(f"column {name!r}: {wanted!r} is not a type of a column")
         if name not in found:
             raise BadData(f"the data has no column {name!r}; its columns are: {', '.join(found) or 'none'}")
-        converted.append(_convert_to(name, *found[name], wanted))
+        converted.append(ready[name] if name in ready else _convert_to(name, *found[name], wanted))
     return converted
 
 
@@ -186,8 +193,45 @@ def as_relation(
 # ── in memory ────────────────────────────────────────────────────────────────────────
 
 
-def frame_of(source: object) -> tuple[object, list[str]]:
-    """Something DuckDB can read, with columns named x0, x1, …, and their names; BadData if it is none."""
+def in_memory(
+    source: Any, schema: Mapping[str, Type] | None, describe: Callable[[object], Mapping[str, str]]
+) -> tuple[object, list[Converted]]:
+    """Something that DuckDB reads without a look at its values, and its columns; BadData if it is none.
+
+    It has columns x0, x1, …, and v0, v1, … that say which values of objects are there.
+    """
+    if rows.is_rows(source):
+        arrays, ours = _arrays(rows.of_rows(source, schema), {})
+        return arrays, list(ours.values())
+    frame, names = _frame(source)
+    places = {name: i for i, name in enumerate(names)}
+    arrays, ours = _arrays(rows.of_objects(source, schema), places)
+    objects = [f"x{places[name]}" for name in rows.object_columns(source)]
+    frame = _replaced(frame, objects, arrays)
+    if not names:
+        raise BadData("the data has no columns")
+    found = describe(frame) if len(names) > len(objects) else {}
+    triples = [(n, found.get(f"x{i}", '"NULL"'), f"x{i}") for n, i in places.items()]
+    return frame, convert([(n, t, x) for n, t, x in triples if n in ours or x not in objects], schema, ours)
+
+
+def _replaced(frame: Any, objects: Sequence[str], arrays: Mapping[str, Any]) -> Any:
+    """A frame with arrays in place of its columns of objects."""
+    if not objects:
+        return frame
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return frame.drop(columns=objects).assign(**arrays)
+    import polars
+
+    series = [
+        polars.Series(name, array.tolist() if array.dtype == object else array)
+        for name, array in arrays.items()
+    ]
+    return frame.drop(objects).with_columns(series)
+
+
+def _frame(source: object) -> tuple[Any, list[str]]:
+    """A data frame with columns named x0, x1, …, and their names; BadData if it is none."""
     kind = type(source)
     package = kind.__module__.partition(".")[0]
     frame: Any = source
@@ -215,55 +259,11 @@ def _names(columns: Sequence[object]) -> list[str]:
     return names
 
 
-def is_rows(source: object) -> bool:
-    """Whether a source is a list of dicts."""
-    return isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source)
-
-
-def rows_of(
-    rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type] | None
-) -> tuple[dict[str, Any], list[Converted]]:
-    """Arrays x0, x1, … of the values under each name, v0, v1, … that say which are there, and the columns."""
-    names = list(schema) if schema is not None else list(dict.fromkeys(name for row in rows for name in row))
-    _names(names)
-    check_present(rows, names)
-    if not names:
-        raise BadData("the data has no rows and no schema: state it, schema={…}")
-    arrays: dict[str, Any] = {}
-    columns: list[Converted] = []
-    for i, name in enumerate(names):
-        values = [row.get(name) for row in rows]
-        type_ = _type_of_values(name, values, schema[name] if schema is not None else None)
-        arrays[f"x{i}"], arrays[f"v{i}"] = _arrays(values, type_)
-        # A mask would say the same, but DuckDB has read masked values as 0.
-        sql = f"CASE WHEN v{i} THEN CAST(x{i} AS {SQL_TYPES[type_]}) END"
-        columns.append(Converted(name, type_, sql, type_ is Type.FLOAT64))
-    return arrays, columns
-
-
-def _type_of_values(name: str, values: Sequence[object], wanted: Type | None) -> Type:
-    try:
-        found = {type_of_value(value) for value in values if value is not None}
-    except BadExpression as error:
-        raise BadData(f"column {name!r}: {error}") from None
-    if found == {Type.INT64, Type.FLOAT64} or (found == {Type.INT64} and wanted is Type.FLOAT64):
-        found = {Type.FLOAT64}
-    if not found and wanted is not None:
-        return wanted
-    if len(found) != 1:
-        advice = f"state its type, schema={{{name!r}: …}}" if not found else "its values have several types"
-        raise BadData(f"column {name!r}: {advice}")
-    if wanted is not None and found != {wanted}:
-        raise BadData(
-            f"column {name!r} is {found.pop().value} in the data, not {wanted.value} as the schema says"
-        )
-    return found.pop()
-
-
 _DTYPES = {
     Type.BOOL: "bool",
     Type.INT64: "int64",
     Type.FLOAT64: "float64",
+    Type.STRING: "object",
     Type.DATE: "datetime64[us]",
     Type.TIMESTAMP: "datetime64[us]",
 }
@@ -274,25 +274,20 @@ _FILLERS: dict[Type, Any] = {
 }
 
 
-def _arrays(values: Sequence[Any], type_: Type) -> tuple[Any, Any]:
-    """The values, and which of them are there."""
-    there = np.array([value is not None and _ours(value) for value in values], dtype=bool)
-    filler = _FILLERS.get(type_, 0)
-    present = [value if is_there else filler for value, is_there in zip(values, there, strict=True)]
-    if type_ is Type.STRING:
-        return np.array([None, *present], dtype=object)[1:], there
-    return np.array(present, dtype=_DTYPES[type_]), there
-
-
-def _ours(value: object) -> bool:
-    return not (type(value) is int and not INT64_MIN <= value <= INT64_MAX)
-
-
-def check_text(rows: Sequence[Mapping[str, Any]]) -> None:
-    """BadData if a string is not Unicode text, or a timestamp has a time zone."""
-    for row in rows:
-        for name, value in row.items():
-            if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-                raise BadData(f"column {name!r} has a string with a lone surrogate")
-            if isinstance(value, datetime) and value.tzinfo is not None:
-                raise BadData(f"column {name!r} has time zones: convert to UTC and drop them")
+def _arrays(columns: rows.Columns, places: Mapping[str, int]) -> tuple[dict[str, Any], dict[str, Converted]]:
+    """Arrays x0, x1, … of values and v0, v1, … that say which are there, and the columns they make."""
+    arrays: dict[str, Any] = {}
+    ours: dict[str, Converted] = {}
+    for number, (name, (type_, values)) in enumerate(columns.items()):
+        i = places.get(name, number)
+        there = np.array([value is not None for value in values], dtype=bool)
+        present = [_FILLERS.get(type_, 0) if value is None else value for value in values]
+        text = type_ is Type.STRING
+        arrays[f"x{i}"] = (
+            np.array([None, *present], object)[1:] if text else np.array(present, _DTYPES[type_])
+        )
+        arrays[f"v{i}"] = there
+        # A mask would say the same, but DuckDB has read masked values as 0.
+        sql = f"CASE WHEN v{i} THEN CAST(x{i} AS {SQL_TYPES[type_]}) END"
+        ours[name] = Converted(name, type_, sql, type_ is Type.FLOAT64)
+    return arrays, ours
