@@ -59,6 +59,7 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
         f"ledger = {json.dumps(arguments.ledger or 'people.ledger')}\n"
         "[limits]\nrequests_per_second = 1000000\nconcurrent_requests = 1000\n"
         '[datasets.people]\npath = "people.csv"\nrows_at_most = 1000000\nbudget = 1000000\n'
+        'schema = { age = "int64", gender = "int64" }\n'
     )
     config = ["--config", str(folder / "fpinq.toml")]
     fpinq = [sys.executable, "-m", "fpinq"]

@@ -31,6 +31,7 @@ from fpinq.client.queries import Variance as variance  # noqa: N813
 from fpinq.client.remote import connect
 from fpinq.client.shorthand import _, if_else
 from fpinq.client.table import Table
+from fpinq.engines.text import Dialect
 from fpinq.ledger.errors import (
     BadWire,
     Frozen,
@@ -56,6 +57,7 @@ from fpinq.model.errors import (
     KernelViolation,
     LedgerError,
     ProgramError,
+    ReadOffData,
     UnboundedStability,
     UnknownColumn,
     UnknownTable,
@@ -87,6 +89,7 @@ __all__ = [
     "BudgetExceeded",
     "Column",
     "DataChanged",
+    "Dialect",
     "EngineError",
     "ExpectedError",
     "FpinqError",
@@ -102,6 +105,7 @@ __all__ = [
     "Parts",
     "ProgramError",
     "Query",
+    "ReadOffData",
     "RegisteredDifferently",
     "RequestReused",
     "SameData",

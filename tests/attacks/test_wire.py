@@ -82,7 +82,8 @@ def test_error_text_of_a_failing_engine_is_a_reference(
 def test_error_text_of_a_missing_or_replaced_file(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age,name\n" + "".join(f"{i},zebra{i}\n" for i in range(100)))
-    with serve(tmp_path, people(1, str(path))) as live:
+    schema = {"age": Type.INT64, "name": Type.STRING}
+    with serve(tmp_path, people(1, str(path), schema=schema)) as live:
         token = live.token()
         session = live.session(token)
         assert live.act(session, token, COUNT).status == 200
@@ -415,18 +416,23 @@ def test_same_data_two_budgets(tmp_path: Path, how: str) -> None:
             other.hardlink_to(path)
         case _:
             other = path
-    again = DataSet("other", Fraction(1), {"other": TableConfig(str(other))})
-    with pytest.raises(SameData), serve(tmp_path, {**people(1, str(path)), "other": again}):
+    schema = {"age": Type.INT64, "name": Type.STRING}
+    again = DataSet("other", Fraction(1), {"other": TableConfig(str(other), schema)})
+    with (
+        pytest.raises(SameData),
+        serve(tmp_path, {**people(1, str(path), schema=schema), "other": again}),
+    ):
         pass
 
 
 def test_data_changes_underneath_and_a_restart_does_not_help(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age\n1\n2\n")
-    with serve(tmp_path, people(1, str(path))):
+    stated = people(1, str(path), schema={"age": Type.INT64})
+    with serve(tmp_path, stated):
         pass
     path.write_text("age\n1\n3\n")
-    with pytest.raises(fp.DataChanged), serve(tmp_path, people(1, str(path))):
+    with pytest.raises(fp.DataChanged), serve(tmp_path, stated):
         pass
 
 

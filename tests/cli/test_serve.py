@@ -23,7 +23,9 @@ WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
 def config(tmp_path: Path) -> Path:
     (tmp_path / "people.csv").write_text("age,gender\n" + "".join(f"{i},{i % 2}\n" for i in range(90)))
     file = tmp_path / "fpinq.toml"
-    file.write_text("[datasets.people]\npath = 'people.csv'\nrows_at_most = 1000000\nbudget = 1\n")
+    schema = "schema = { age = 'int64', gender = 'int64' }"
+    settings = f"path = 'people.csv'\nrows_at_most = 1000000\nbudget = 1\n{schema}\n"
+    file.write_text(f"[datasets.people]\n{settings}")
     return file
 
 

@@ -63,6 +63,7 @@ def folder(tmp_path: Path, place: str) -> Path:  # noqa: F811
     (tmp_path / "fpinq.toml").write_text(
         f"ledger = {json.dumps(place)}\n[datasets.people]\npath = 'people.csv'\n"
         "rows_at_most = 1000\nbudget = 1\n"
+        "schema = { age = 'int64', gender = 'int64' }\n"
     )
     return tmp_path
 

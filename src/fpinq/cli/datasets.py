@@ -39,6 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--max-length", action="append", default=[], metavar="name=40", help="how long its texts can be"
     )
     add.add_argument("--schema", action="append", default=[], metavar="age=int64", help="a column's type")
+    add.add_argument(
+        "--dialect", action="append", default=[], metavar="dates=%%d/%%m/%%Y", help="how csv is written"
+    )
     add.add_argument("--cap", action="append", default=[], metavar="alice=0.5", help="an analyst's share")
     names = [commands.add_parser(verb, help=text) for verb, text in _VERBS.items()]
     for command in names:
@@ -63,7 +66,7 @@ def run(arguments: Namespace) -> int:
 
 def _add(arguments: Namespace) -> int:
     from fpinq.server.config import load, parse
-    from fpinq.server.house import check_columns
+    from fpinq.server.house import check_columns, untold
     from fpinq.server.oversight import schemas
 
     file, name = Path(arguments.config), arguments.name
@@ -76,7 +79,11 @@ def _add(arguments: Namespace) -> int:
         proposed = parse({"datasets": {name: unbounded}}, file.parent).data_sets[name]
         settings["rows_at_most"] = _proposed(proposed)
     # What the server would refuse is refused here, where it is written.
-    found = schemas(parse({"datasets": {name: settings}}, file.parent).data_sets[name])
+    given = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
+    found = schemas(given)
+    if found is not None and untold(given):
+        settings["schema"] = {column: type_.value for column, type_ in found[name].columns}
+        print(f"schema = {_toml(settings['schema'])} was read off the data, and is a promise of yours now")
     settings |= _columns(arguments, {} if found is None else dict(found[name].columns))
     data_set = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
     if found is not None:
@@ -99,6 +106,7 @@ def _settings(arguments: Namespace) -> dict[str, Any]:
         "rows_per_unit": arguments.rows_per_unit,
         "rows_at_most": arguments.rows_at_most,
         "schema": dict(map(_pair, arguments.schema)) or None,
+        "dialect": {name: _option(text) for name, text in map(_pair, arguments.dialect)} or None,
         "caps": dict(map(_pair, arguments.cap)) or None,
     }
     return {key: value for key, value in settings.items() if value is not None}
@@ -144,6 +152,11 @@ def _pair(text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ProgramError(f"write name=value, not {text!r}")
     return name, value
+
+
+def _option(text: str) -> str | bool:
+    known: dict[str, str | bool] = {"true": True, "false": False, "\\t": "\t"}
+    return known.get(text, text)
 
 
 def _toml(value: Any) -> str:

@@ -22,6 +22,7 @@ class Made:
     parents: tuple["Handle", ...] = ()
     stability: tuple[int, ...] = ()
     rows_per_unit: int | None = None
+    read_off: bool = False  # a root whose columns' types nobody stated
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def _node(table: "Handle", seen: dict[int, Node]) -> Node:
 def _lines(node: Node, stem: str, branch: str, shown: set[int]) -> Iterator[tuple[str, str]]:
     again = id(node) in shown and node.parents
     shown.add(id(node))
-    yield stem + branch + node.label, f"{node.factor}  (as above)" if again else node.arithmetic()
+    note = " (schema read off the data)" if node.made.read_off else ""
+    yield stem + branch + node.label + note, f"{node.factor}  (as above)" if again else node.arithmetic()
     if again:
         return
     stem += {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]

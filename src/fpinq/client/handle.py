@@ -146,6 +146,7 @@ class Handle:
 
     def _facts(self) -> list[tuple[str, str]]:
         columns = ", ".join(f"{name} {type_}" for name, type_ in self.schema.items())
+        columns += " (read off the data)" if self._made.read_off else ""
         left = ", ".join(
             f"{show_down(amount)} of {self._root_labels()[root]}" for root, amount in self._left().items()
         )

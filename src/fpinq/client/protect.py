@@ -1,7 +1,8 @@
 """protect and public: how tables come into being."""
 
 import sys
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any
@@ -15,10 +16,12 @@ from fpinq.client.queries import Subject
 from fpinq.client.rows import Cell, Scope, column_type
 from fpinq.client.systems import DataEngine, fresh_root, fresh_variable, system_for
 from fpinq.client.table import Table
+from fpinq.engines.rows import states_types, written
+from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
 from fpinq.model import expressions
 from fpinq.model.actions import Assign
-from fpinq.model.errors import BadTransformation, ProgramError, suggest
+from fpinq.model.errors import BadTransformation, ProgramError, ReadOffData, suggest
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
 from fpinq.model.transformations import Concat, LiteralTable
@@ -43,6 +46,7 @@ def protect(
     rows_at_most: int | Mapping[str, int] | None = None,
     columns: Mapping[str, Any] | None = None,
     schema: Mapping[str, Any] | None = None,
+    dialect: Any = None,
     ledger: Any = None,
     anchor: Any = None,
     engine: Any = "duckdb",
@@ -56,6 +60,10 @@ def protect(
 
     rows_at_most= is a public promise of how many rows there are, or of each of
     several tables; data with more rows is BadData.
+
+    schema= states the types of the columns; where csv, dicts or objects come
+    without one it is read off the data, with a warning (ReadOffData). dialect=
+    (fp.Dialect) states how csv is written, if not with commas and ISO dates.
 
     With ledger= (a file, or a postgresql:// address) the budget survives the
     process: the same data under the same name goes on with what is left,
@@ -75,17 +83,19 @@ def protect(
             raise ProgramError(
                 "several tables must be about the same people: say unit=… and rows_per_unit={…}"
             )
-        return root.of_rows(data, schema, columns)
+        return root.of_rows(data, schema, columns, _dialects({"": data}, dialect).get(""))
     if not isinstance(data, Mapping):
         one = root.label
-        return root.of_persons({one: data}, unit, {one: rows_per_unit}, {one: schema}, {one: columns})[one]
+        tables, dialects = {one: data}, _dialects({one: data}, dialect)
+        most_of, schemas, known_of = {one: rows_per_unit}, {one: schema}, {one: columns}
+        return root.of_persons(tables, unit, most_of, schemas, known_of, dialects)[one]
     if not data:
         raise ProgramError("no tables to protect")
     most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(data, rows_per_unit)
     known = columns or {}
     if all(isinstance(column, Column) for column in known.values()):
         known = {table: dict(known) for table in data}
-    return root.of_persons(data, unit, most, schema or {}, known)
+    return root.of_persons(data, unit, most, schema or {}, known, _dialects(data, dialect))
 
 
 def public(rows: Any, schema: Mapping[str, Any] | None = None) -> Table:
@@ -118,20 +128,21 @@ class _Root:
         self.recorded = recorded
         self.block_of = block_of
         self.rows_at_most = rows_at_most or {}
+        self._read_off = False
 
-    def of_rows(self, data: Any, schema: Any, columns: Any) -> Table:
+    def of_rows(self, data: Any, schema: Any, columns: Any, dialect: Dialect | None) -> Table:
         """The table of a root whose records are rows."""
         stated = _types(schema)
-        lengths = _lengths(columns)
         data = found_once(data, self.system.engine)
+        options: dict[str, Any] = {"dialect": dialect, "lengths": _lengths(columns)}
         found = self._register(
-            {"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated, lengths=lengths)
+            {"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated, **options)
         )
         assert isinstance(found, Schema)
         known = _known(columns, found)
         return Table(
             found,
-            Made(self.label),
+            Made(self.label, read_off=self._read_off),
             system=self.system,
             variable=self.name,
             roots={self.name: self.label},
@@ -146,6 +157,7 @@ class _Root:
         most: Mapping[str, Any],
         schemas: Mapping[str, Any],
         columns: Mapping[str, Any],
+        dialects: Mapping[str, Dialect],
     ) -> dict[str, Table]:
         """The tables of a root whose records are persons."""
         for table in data:
@@ -160,12 +172,11 @@ class _Root:
         given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
         lengths = {table: _lengths(columns.get(table)) for table in data}
         data = {table: found_once(source, self.system.engine) for table, source in data.items()}
+        options: dict[str, Any] = {"schemas": given or None, "dialects": dialects, "lengths": lengths}
         persons = self._register(
             {table: (source, given.get(table)) for table, source in data.items()},
             unit,
-            lambda engine: engine.add_persons(
-                self.name, data, unit=unit, schemas=given or None, lengths=lengths
-            ),
+            lambda engine: engine.add_persons(self.name, data, unit=unit, **options),
         )
         assert isinstance(persons, Persons)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
@@ -178,7 +189,7 @@ class _Root:
         self.system.act(Assign(variable, Flatten(body), (self.name,)))
         return Table(
             persons.table(table),
-            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most),
+            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most, read_off=self._read_off),
             system=self.system,
             variable=variable,
             roots={self.name: self.label},
@@ -192,12 +203,16 @@ class _Root:
     ) -> Shape:
         """Give the data to the engine and the root to the system; its shape."""
         engine: DataEngine = self.system.engine  # type: ignore[assignment]
+        untold = [t for t, (data, stated) in sources.items() if stated is None and not states_types(data)]
+        self._read_off = bool(untold)
+        told: dict[str, Any] = {"unit": unit, "block_of": self.block_of, "read_off": self._read_off}
         if not self.recorded:
             shape = self._added(engine, add)
-            self.system.protect(self.name, shape, self.budget, unit=unit, block_of=self.block_of)
+            self.system.protect(self.name, shape, self.budget, **told)
+            _warn(self.label, shape, untold)
             return shape
         contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
-        facts: dict[str, Any] = {"contents": contents.hashes, "unit": unit, "block_of": self.block_of}
+        facts = {"contents": contents.hashes, **told}
         # Before the engine sees it: an engine does not forget a name.
         self.system.record.check(self.name, self.budget, **facts)
         known = self.system.roots().get(self.name)
@@ -206,6 +221,7 @@ class _Root:
         shape = self._added(engine, add)
         contents.check_unchanged(self.name)
         self.system.protect(self.name, shape, self.budget, **facts)
+        _warn(self.label, shape, untold)
         return shape
 
     def _added(self, engine: DataEngine, add: Callable[[DataEngine], Shape]) -> Shape:
@@ -217,7 +233,26 @@ class _Root:
         return shape
 
 
-def append(table: Table, data: Any, *, budget: Any, name: str | None = None) -> Table:
+def _warn(label: str, shape: Shape, untold: Sequence[str]) -> None:
+    """Show a schema that was read off the data, in the words to state it with."""
+    if not untold:
+        return
+    tables = {t: written(schema) for t, schema in shape.tables} if isinstance(shape, Persons) else {}
+    listed = "{" + ", ".join(f"{t!r}: {tables[t]}" for t in untold if t in tables) + "}"
+    schema = (
+        written(shape) if isinstance(shape, Schema) else tables[label] if [*tables] == [label] else listed
+    )
+    message = (
+        f"the schema of {label!r} was read off the data: schema={schema}. "
+        "It is public, and from now on a promise of yours: state it, and no record has a say in it"
+    )
+    # Whose call of protect it was, not ours.
+    warnings.warn(message, ReadOffData, stacklevel=5)
+
+
+def append(
+    table: Table, data: Any, *, budget: Any, name: str | None = None, dialect: Dialect | None = None
+) -> Table:
     """A table that has grown by a block: a root of its own, with a budget of its own.
 
     table is a protected one, as protect or append gave it. A query of the
@@ -238,15 +273,16 @@ def append(table: Table, data: Any, *, budget: Any, name: str | None = None) -> 
     schema = {column: type_.value for column, type_ in table._schema.columns}
     unit = system.roots()[first].unit
     if unit is None:
-        return table.concat(block.of_rows(data, schema, table._columns))
+        return table.concat(block.of_rows(data, schema, table._columns, dialect))
     plan: Plan = system.describe(table._variable).plan
     while not isinstance(plan, Term) or not isinstance(plan.transformation, Flatten):
         plan = plan.arguments[0]  # type: ignore[union-attr]
     body = plan.transformation.body
     assert isinstance(body, PersonTable)
     one = body.table
-    grown = block.of_persons({one: data}, unit, {one: body.at_most}, {one: schema}, {one: table._columns})
-    return table.concat(grown[one])
+    tables, dialects = {one: data}, _dialects({one: data}, dialect)
+    known, most = {one: table._columns}, {one: body.at_most}
+    return table.concat(block.of_persons(tables, unit, most, {one: schema}, known, dialects)[one])
 
 
 def _promised(rows_at_most: int | Mapping[str, int] | None, data: Any) -> dict[str, int]:
@@ -311,6 +347,16 @@ def _types(schema: Mapping[str, Any] | None) -> dict[str, Type] | None:
     if not isinstance(schema, Mapping) or not schema:
         raise ProgramError('schema is a dict from column names to types, such as {"age": "int64"}')
     return {name: column_type(type_) for name, type_ in schema.items()}
+
+
+def _dialects(data: Mapping[str, Any], dialect: Any) -> dict[str, Dialect]:
+    """The dialect of each table: one for all, or one for each."""
+    stated = dialect if isinstance(dialect, Mapping) else dict.fromkeys(data, dialect)
+    if unknown := [table for table in stated if table not in data]:
+        raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
+    if not all(one is None or isinstance(one, Dialect) for one in stated.values()):
+        raise ProgramError("dialect is an fp.Dialect, such as fp.Dialect(delimiter=';')")
+    return {table: one for table, one in stated.items() if one is not None}
 
 
 def _lengths(columns: Mapping[str, Column] | None) -> dict[str, int]:

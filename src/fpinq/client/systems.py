@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, Protocol, cast
 
 from fpinq.engines.interface import Engine
+from fpinq.engines.text import Dialect
 from fpinq.ledger import Ledger, open_ledger
 from fpinq.ledger.anchor import anchor_of
 from fpinq.model.actions import Action, TableVariable
@@ -45,6 +46,7 @@ class DataEngine(Engine, Protocol):
         source: Any,
         schema: Mapping[str, Type] | None = None,
         *,
+        dialect: Dialect | None = None,
         lengths: Mapping[str, int] | None = None,
     ) -> Schema:
         """Make source the table of a root; its schema."""
@@ -56,6 +58,7 @@ class DataEngine(Engine, Protocol):
         unit: str,
         schemas: Mapping[str, Mapping[str, Type]] | None = None,
         *,
+        dialects: Mapping[str, Dialect] | None = None,
         lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Make them the tables of a root of persons; its shape."""

@@ -193,11 +193,11 @@ class Table(Asking):
         """The records of both."""
         return self._of_two(Concat(), other)
 
-    def append(self, data: Any, *, budget: Any, name: str | None = None) -> "Table":
+    def append(self, data: Any, *, budget: Any, name: str | None = None, dialect: Any = None) -> "Table":
         """This table, grown by a block of data with a budget of its own: queries of both charge both."""
         from fpinq.client.protect import append
 
-        return append(self, data, budget=budget, name=name)
+        return append(self, data, budget=budget, name=name, dialect=dialect)
 
     def union(self, other: "Table", bag: bool = False) -> "Table":
         """The records of either, each once; with bag=True as often as in the table that has more of it."""

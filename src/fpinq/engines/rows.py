@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from fpinq.engines.files import TEXT, Files, is_files, resolve
 from fpinq.model.errors import BadData, BadExpression, suggest
-from fpinq.model.expressions import Type, Value, checked_value, type_of_value
+from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 
 Columns = dict[str, tuple[Type, list[Value]]]
 
@@ -30,6 +31,28 @@ def object_columns(source: Any) -> list[str]:
     if package == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
         return [name for name, dtype in source.collect_schema().items() if str(dtype) == "Object"]
     return []
+
+
+def states_types(source: Any) -> bool:
+    """Whether a source says itself of which types its columns are: parquet and typed frames do."""
+    if is_rows(source):
+        return not source
+    if is_files(source):
+        return not _is_text(source)
+    return not object_columns(source)
+
+
+def written(schema: Schema) -> str:
+    """A schema in the words that state it."""
+    return "{" + ", ".join(f'"{name}": "{type_.value}"' for name, type_ in schema.columns) + "}"
+
+
+def _is_text(source: Any) -> bool:
+    given = source if isinstance(source, list | tuple) else [source]
+    places = [one for one in given if not isinstance(one, Files)]
+    if any("://" in str(one) or str(one).startswith("table:") for one in places):  # not on this machine
+        return any(str(one).lower().endswith(TEXT) for one in places)
+    return resolve(source).format == "csv"
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type] | None) -> Columns:

@@ -67,6 +67,8 @@ class Registered:
     `contents` are hashes of its data. An analyst may spend at most
     `caps[analyst]` of the budget, or `cap` if not listed; None is no limit but
     the budget. A block is a root that was appended to another, `block_of`.
+    `read_off` says that the types of its columns were not stated but read off
+    the data.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Registered:
     caps: Mapping[str, Fraction] | None = None
     cap: Fraction | None = None
     block_of: str | None = None
+    read_off: bool = False
 
     kind = "root"
 
@@ -91,12 +94,13 @@ class Registered:
         caps: Mapping[str, object] | None = None,
         cap: object = None,
         block_of: str | None = None,
+        read_off: bool = False,
     ) -> "Registered":
         """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
         own = {who: exact_budget(limit) for who, limit in sorted(caps.items())} if caps else None
         limit = None if cap is None else exact_budget(cap)
         hashes = tuple(sorted(set(contents)))
-        return Registered(name, shape, exact_budget(budget), hashes, unit, own, limit, block_of)
+        return Registered(name, shape, exact_budget(budget), hashes, unit, own, limit, block_of, read_off)
 
     def cap_of(self, analyst: str | None) -> Fraction | None:
         """How much of the budget an analyst may spend; None if there is no limit of their own."""

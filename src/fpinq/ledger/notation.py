@@ -23,7 +23,8 @@ def _body(body: Body) -> str:
         case Registered(name=name, budget=budget, unit=unit, block_of=block_of):
             whose = f", one record per {unit}" if unit else ""
             block = f", a block of {block_of}" if block_of else ""
-            return f"root {name}, B = {budget}{whose}{block}{_caps(body)}"
+            types = ", its schema read off the data" if body.read_off else ""
+            return f"root {name}, B = {budget}{whose}{block}{types}{_caps(body)}"
         case Took(session=session, analyst=analyst, action=action, rule=rule, charged=charged):
             who = f"{analyst}/{session[:8]}" if analyst else session[:8]
             return f"{who}  {show_action(action)}  {rule}{_charged(charged)}"

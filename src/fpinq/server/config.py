@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon, ProgramError, suggest
 from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Type
@@ -25,7 +26,7 @@ EVERYBODY = "*"
 ENGINES = ("duckdb", "reference", "spark")
 SETTINGS = {"ledger", "anchor", "anchor_command", "tokens", "quantum", "limits", "spark", "datasets"}
 # What is said of a table: where there are several, of each.
-OF_A_TABLE = ("path", "rows_per_unit", "rows_at_most", "schema", "columns")
+OF_A_TABLE = ("path", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns")
 # What a table that Python made may have, unless it says otherwise; a file always says.
 ROWS_AT_MOST = 100_000
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -40,6 +41,7 @@ class TableConfig:
     rows_per_unit: int | None = None
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rows_at_most: int = ROWS_AT_MOST
+    dialect: Dialect | None = None
 
     def lengths(self) -> dict[str, int]:
         """The public maximal lengths of texts."""
@@ -241,7 +243,19 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
         rows_per_unit=most,
         rows_at_most=given.get("rows_at_most", 0),
         columns=columns,
+        dialect=_dialect(given.get("dialect"), f"{where}.dialect"),
     )
+
+
+def _dialect(given: Any, where: str) -> Dialect | None:
+    """How text is written, as the owner states it."""
+    if given is None:
+        return None
+    _check_keys(_mapping(given, where), set(Dialect.__dataclass_fields__), where)
+    try:
+        return Dialect(**given)
+    except (ProgramError, TypeError) as error:
+        raise ProgramError(f"{where}: {error}") from None
 
 
 def _place(path: str, folder: Path) -> str:

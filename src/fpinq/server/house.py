@@ -1,5 +1,6 @@
 """The house: everything a server holds, and who may come in."""
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from itertools import islice
 from typing import Any
 
 from fpinq.engines import owner
+from fpinq.engines.files import is_files
+from fpinq.engines.rows import is_rows, states_types
 from fpinq.ledger import Ledger, RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger
@@ -86,11 +89,13 @@ class House:
             "caps": {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
             "cap": data_set.caps.get(EVERYBODY),
             "block_of": data_set.block_of,
+            "read_off": bool(untold(data_set)),
         }
         self.ledger.check(name, data_set.budget, **facts)
         with _about(name):
             shape = self._load(replace(data_set, tables=found))
             self._check_rows(data_set)
+            check_stated(data_set, schemas_of(name, shape))
         check_columns(data_set, schemas_of(name, shape))
         if data_set.block_of is not None:
             check_block(data_set, shape, self.data_sets[data_set.block_of], self._shapes[data_set.block_of])
@@ -106,7 +111,7 @@ class House:
         if data_set.unit is None:
             ((_, table),) = data_set.tables.items()
             return engine.add_root(  # type: ignore[no-any-return]
-                data_set.name, table.source, table.schema, lengths=table.lengths()
+                data_set.name, table.source, table.schema, dialect=table.dialect, lengths=table.lengths()
             )
         stated = {name: table.schema for name, table in data_set.tables.items() if table.schema is not None}
         tables = {name: table.source for name, table in data_set.tables.items()}
@@ -115,6 +120,7 @@ class House:
             tables,
             unit=data_set.unit,
             schemas=stated or None,
+            dialects={name: table.dialect for name, table in data_set.tables.items() if table.dialect},
             lengths={name: table.lengths() for name, table in data_set.tables.items()},
         )
 
@@ -256,6 +262,31 @@ def size_of(data_set: DataSet, shape: Shape) -> RootSize:
         name: TableSize.of(schemas[name], table.rows_at_most, table.lengths())
         for name, table in data_set.tables.items()
     }
+
+
+def untold(data_set: DataSet) -> list[str]:
+    """The tables whose columns' types nobody states: neither the configuration nor the data itself."""
+    tables = data_set.tables.items()
+    return [t for t, given in tables if given.schema is None and not states_types(given.source)]
+
+
+def check_stated(data_set: DataSet, schemas: Mapping[str, Schema]) -> None:
+    """BadData if types would be read off a file or frame: what a server promises, its owner states.
+
+    Rows come from the owner's own program, which wrote their types; the ledger says that it was these.
+    """
+    for table in untold(data_set):
+        if not is_rows(data_set.tables[table].source):
+            what = "a file of text" if is_files(data_set.tables[table].source) else "a column of objects"
+            raise BadData(
+                f"{table}: {what} does not say of which types its columns are, and a server does not guess: "
+                f"write schema = {toml(schemas[table])} (that is what can be read off the data)"
+            )
+
+
+def toml(schema: Schema) -> str:
+    """A schema as the configuration has it."""
+    return "{ " + ", ".join(f"{json.dumps(n)} = {json.dumps(t.value)}" for n, t in schema.columns) + " }"
 
 
 def check_block(block: DataSet, shape: Shape, base: DataSet, base_shape: Shape) -> None:

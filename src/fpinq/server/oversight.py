@@ -19,7 +19,8 @@ def schemas(data_set: DataSet) -> dict[str, Schema] | None:
     engine = DuckDB()
     try:
         found = {
-            name: engine.add_root(name, table.source, table.schema) for name, table in data_set.tables.items()
+            name: engine.add_root(name, table.source, table.schema, dialect=table.dialect)
+            for name, table in data_set.tables.items()
         }
     except BadData as error:
         raise BadData(f"datasets.{data_set.name}: {error}") from None
