@@ -463,7 +463,8 @@ Definition stability_table : list (string * shape) := [
   ("Join(first 2,all)", Join (First 2) Rows All Rows); ("Join(unique,first 3)", Join Unique Rows (First 3) Rows);
   ("Join(unique,unique)", Join Unique Rows Unique Rows); ("Join(unique,all)", Join Unique Rows All Rows);
   ("Join(all,first 3)", Join All Rows (First 3) Rows); ("Join(all,unique)", Join All Rows Unique Rows);
-  ("Join(all,all)", Join All Rows All Rows); ("Flatten(3)", Flatten 3)].
+  ("Join(all,all)", Join All Rows All Rows); ("OuterJoin(first 2,first 3)", OuterJoin (First 2) Rows (First 3) Rows);
+  ("Flatten(3)", Flatten 3)].
 
 Definition show_table : string :=
   concat "; " (map (fun '(name, s) => name ++ "=" ++ show_stability s) stability_table).

@@ -86,6 +86,73 @@ Section Join.
   End Law.
 End Join.
 
+(** A join sees bags: with sides that are not bounded too, for the rows at hand
+    bound them. *)
+
+Section Unbounded.
+  Context {A B C D E K : Type} {OA : Ordered A} {OB : Ordered B} {OC : Ordered C} {OD : Ordered D} {OE : Ordered E}
+    {OK : Ordered K}.
+  Variables (keyA : A -> K) (keyB : B -> K) (pair : D -> E -> C).
+  Variables (left : K -> list A -> list D) (right : K -> list B -> list E) (a b : nat).
+  Hypothesis left_stable : forall k, stable a (left k).
+  Hypothesis right_stable : forall k, stable b (right k).
+  Hypothesis left_nil : forall k, left k [] = [].
+
+  Lemma members_rows {X} (key : X -> K) k T : length (members key k T) <= length T.
+  Proof. unfold members. induction T as [|x T IH]; simpl; auto. destruct (is k (key x)); simpl; lia. Qed.
+
+  Lemma join_bag_left U : (forall k N, length (right k N) <= S (length N)) -> forall T T', distance T T' = 0 ->
+    distance (join keyA keyB pair left right T U) (join keyA keyB pair left right T' U) = 0.
+  Proof.
+    intros H T T' Z. pose (short := fun k N => firstn (S (length U)) (right k N)).
+    assert (E' : forall T, join keyA keyB pair left right T U = join keyA keyB pair left short T U).
+    { intros V. unfold join, per_key. apply flat_map_ext. intros k. f_equal. symmetry. apply firstn_all2.
+      pose proof (H k (members keyB k U)). pose proof (members_rows keyB k U). lia. }
+    rewrite !E'. pose proof (join_left keyA keyB pair left short a left_stable left_nil (S (length U))) as J.
+    assert (B' : forall k N, length (short k N) <= S (length U)) by (intros; unfold short; rewrite firstn_length; lia).
+    specialize (J B' U T T'). cbv beta in J. lia.
+  Qed.
+
+  Lemma join_bag_right T : (forall k M, length (left k M) <= length M) -> forall U U', distance U U' = 0 ->
+    distance (join keyA keyB pair left right T U) (join keyA keyB pair left right T U') = 0.
+  Proof.
+    intros H U U' Z. pose (short := fun k M => firstn (length T) (left k M)).
+    assert (E' : forall U, join keyA keyB pair left right T U = join keyA keyB pair short right T U).
+    { intros V. unfold join, per_key. apply flat_map_ext. intros k. f_equal. symmetry. apply firstn_all2.
+      pose proof (H k (members keyA k T)). pose proof (members_rows keyA k T). lia. }
+    rewrite !E'. pose proof (join_right keyA keyB pair short right b right_stable) as J.
+    assert (N' : forall k, short k [] = []) by (intros; unfold short; rewrite left_nil; apply firstn_nil).
+    assert (B' : forall k M, length (short k M) <= length T) by (intros; unfold short; rewrite firstn_length; lia).
+    specialize (J N' (length T) B' T U U'). lia.
+  Qed.
+End Unbounded.
+
+(** ** Outer
+
+    A left row that meets nothing is kept, beside nothing.  On the right, the
+    first row of a key takes nothing's place: two changes for each left row. *)
+
+Definition or_nothing {E} (nothing : E) (N : list E) : list E := match N with [] => [nothing] | _ => N end.
+
+Lemma or_nothing_rows {E} (nothing : E) N : length (or_nothing nothing N) <= Nat.max 1 (length N).
+Proof. destruct N; simpl; lia. Qed.
+
+(** A side whose rows change by at most one where one row is added. *)
+Lemma or_nothing_stable {B E} {OB : Ordered B} {OE : Ordered E} a nothing (side : list B -> list E) :
+  a <= 2 -> stable a side ->
+  (forall x N, length (side (x :: N)) <= S (length (side N)) /\ length (side N) <= S (length (side (x :: N)))) ->
+  stable 2 (fun N => or_nothing nothing (side N)).
+Proof.
+  intros Ha Hs Hl. apply stable_add.
+  - intros T U H. apply (stable_bag a side T U Hs) in H. unfold or_nothing. pose proof (Permutation_length H).
+    destruct (side T), (side U); simpl in *; try lia; auto.
+  - intros x T. pose proof (Hs (x :: T) T) as D. rewrite distance_add in D. destruct (Hl x T) as [L1 L2].
+    unfold or_nothing. destruct (side (x :: T)) as [|p P], (side T) as [|q Q]; simpl in *; try lia.
+    + rewrite distance_refl. lia.
+    + pose proof (distance_lengths [nothing] (q :: Q)). simpl in *. lia.
+    + pose proof (distance_lengths (p :: P) [nothing]). simpl in *. lia.
+Qed.
+
 (** ** The cuts *)
 
 Lemma take_nil {D} {OD : Ordered D} k : take k (@nil D) = [].

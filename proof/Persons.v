@@ -85,6 +85,28 @@ Proof.
     + rewrite total_mul. pose proof (total_members keyB X U N). nia.
 Qed.
 
+(** An outer join: every left row at least once, and at most once more than it
+    meets rows. *)
+Lemma outer_rows {A B C D E K} {OK : Ordered K} (keyA : A -> K) (keyB : B -> K) (pair : D -> E -> C) nothing left right T U L R :
+  (forall k, length (left k (members keyA k T)) <= length (members keyA k T) /\ length (left k (members keyA k T)) <= L) ->
+  (forall k, length (right k (members keyB k U)) <= length (members keyB k U) /\ length (right k (members keyB k U)) <= R) ->
+  length (join keyA keyB pair left (fun k N => or_nothing nothing (right k N)) T U) <=
+    Nat.min (length T * Nat.max R 1) (length T + length U * L).
+Proof.
+  intros HL HR. unfold join, per_key. rewrite flat_map_rows. set (X := nodup eq_dec _).
+  assert (N : NoDup X) by apply NoDup_nodup.
+  assert (P : forall M P, length (pairs pair M P) = length M * length P).
+  { intros M P'. unfold pairs. induction M as [|x M IH]; simpl; auto. rewrite app_length, map_length, IH. reflexivity. }
+  apply Nat.min_glb.
+  - eapply Nat.le_trans; [apply (total_le X _ (fun k => Nat.max R 1 * length (members keyA k T)))|].
+    + intros k _. rewrite P. destruct (HL k), (HR k). pose proof (or_nothing_rows nothing (right k (members keyB k U))). nia.
+    + rewrite total_mul. pose proof (total_members keyA X T N). nia.
+  - eapply Nat.le_trans; [apply (total_le X _ (fun k => length (members keyA k T) + L * length (members keyB k U)))|].
+    + intros k _. rewrite P. destruct (HL k) as [H1 H2], (HR k) as [H3 _].
+      unfold or_nothing. destruct (right k (members keyB k U)) as [|y N']; cbn [length] in *; nia.
+    + rewrite total_add, total_mul. pose proof (total_members keyA X T N). pose proof (total_members keyB X U N). nia.
+Qed.
+
 (** ** Transformation by transformation *)
 
 Section Persons.
@@ -108,6 +130,7 @@ Section Persons.
     | Intersect _ => fun _ => two Nat.min
     | Except _ | SemiJoin _ => fun _ => two (fun l _ => l)
     | Join l _ r _ => fun _ => two (fun n m => Nat.min (n * least m r) (m * least n l))
+    | OuterJoin l _ r _ => fun _ => two (fun n m => Nat.min (n * Nat.max (least m r) 1) (n + m * least n l))
     end.
 
   Definition fitting (T : table) (n : nat) : Prop := length T <= n.
@@ -182,6 +205,20 @@ Section Persons.
       + intros k. split; [pose proof (side_length right seen_right k (members keyB k (joinable keyB U)));
           pose proof (cut_length right (members keyB k (joinable keyB U))); lia|].
         apply side_least. eapply Nat.le_trans; [apply members_length|exact HU].
+    - destruct f as [[[[keyA keyB] null] nothing] merge].
+      apply (binary_rows _ (fun n m => Nat.min (n * Nat.max (least m right) 1) (n + m * least n left))); auto.
+      intros T n U m HT HU. unfold fitting in *. unfold outer_join_on.
+      set (V := where_ (fun y => negb (null (keyB y))) U).
+      assert (HV : length V <= m) by (eapply Nat.le_trans; [apply filter_rows|exact HU]).
+      eapply Nat.le_trans; [apply (outer_rows keyA keyB merge nothing (fun k => side left seen_left (Some k))
+        (fun k => side right seen_right (Some k)) T V (least n left) (least m right))|].
+      + intros k. split; [pose proof (side_length left seen_left (Some k) (members keyA k T));
+          pose proof (cut_length left (members keyA k T)); lia|].
+        apply side_least. eapply Nat.le_trans; [apply members_length|exact HT].
+      + intros k. split; [pose proof (side_length right seen_right (Some k) (members keyB k V));
+          pose proof (cut_length right (members keyB k V)); lia|].
+        apply side_least. eapply Nat.le_trans; [apply members_length|exact HV].
+      + apply Nat.min_glb; [eapply Nat.le_trans; [apply Nat.le_min_l|nia]|eapply Nat.le_trans; [apply Nat.le_min_r|nia]].
     - apply (unary_rows _ (fun n => k * n)); auto. intros T n HT. unfold flatten, select_many. rewrite flat_map_rows.
       eapply Nat.le_trans; [apply (total_const T k); intros; rewrite firstn_length; lia|]. unfold fitting in HT. nia.
   Qed.

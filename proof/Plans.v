@@ -45,6 +45,7 @@ Inductive shape :=
   | SemiJoin (keep : bool)
   | GroupJoin (left right : sight)
   | Join (left : mode) (seen_left : sight) (right : mode) (seen_right : sight)
+  | OuterJoin (left : mode) (seen_left : sight) (right : mode) (seen_right : sight)
   | Flatten (k : nat).
 
 (** ** Declared stabilities *)
@@ -54,6 +55,11 @@ Definition mode_rows (m : mode) : option nat := match m with First k => Some k |
 
 Definition join_constant (cut : mode) (seen : sight) (other : mode) : option nat :=
   option_map (Nat.mul (mode_stability cut seen)) (mode_rows other).
+
+(** A left row beside nothing is a row too. *)
+Definition outer_left (cut : mode) (seen : sight) (other : mode) : option nat :=
+  option_map (fun n => mode_stability cut seen * Nat.max 1 n) (mode_rows other).
+Definition outer_right (other : mode) : option nat := option_map (Nat.mul 2) (mode_rows other).
 
 Definition sight_stability (s : sight) : nat := match s with Rows => 2 | Key => 1 end.
 
@@ -71,6 +77,7 @@ Definition stability (s : shape) : list (option nat) :=
   | SemiJoin _ => [Some 1; None]
   | GroupJoin l r => [Some (sight_stability l); Some (sight_stability r)]
   | Join l sl r sr => [join_constant l sl r; join_constant r sr l]
+  | OuterJoin l sl r _ => [outer_left l sl r; outer_right l]
   | Flatten k => [Some k]
   end.
 
@@ -110,6 +117,7 @@ Section Meaning.
     | SemiJoin _ => join_key * join_key
     | GroupJoin l r => join_key * join_key * (record -> look l -> look r -> option record)
     | Join _ _ _ _ => join_key * join_key * (record -> record -> record)
+    | OuterJoin _ _ _ _ => (record -> record) * (record -> record) * (record -> bool) * record * (record -> record -> record)
     end.
 
   Definition cut (m : mode) : table -> table :=
@@ -141,6 +149,14 @@ Section Meaning.
   Definition join_on l sl r sr (keyA keyB : join_key) (merge : record -> record -> record) (T U : table) : table :=
     join keyA keyB merge (side l sl) (side r sr) (joinable keyA T) (joinable keyB U).
 
+  (** Here a left row without a key is kept too, and cut with those of the same
+      key, nulls and all; so the keys are whole, and [null] tells which have a
+      null in them. *)
+  Definition outer_join_on l sl r sr keyA keyB (null : record -> bool) nothing (merge : record -> record -> record)
+      (T U : table) : table :=
+    join keyA keyB merge (fun k => side l sl (Some k)) (fun k N => or_nothing nothing (side r sr (Some k) N)) T
+      (where_ (fun y => negb (null (keyB y))) U).
+
   (** A row without a key matches none: [Some] of a key is never [None]. *)
   Definition semi_join_on keep (keyA keyB : join_key) (T U : table) : table :=
     semi_join keep keyA keyB T (joinable keyB U).
@@ -170,6 +186,8 @@ Section Meaning.
     | SemiJoin keep => fun '(keyA, keyB) => binary (semi_join_on keep keyA keyB)
     | GroupJoin l r => fun '(keyA, keyB, encode) => binary (group_join_on keyA keyB encode)
     | Join l sl r sr => fun '(keyA, keyB, merge) => binary (join_on l sl r sr keyA keyB merge)
+    | OuterJoin l sl r sr => fun '(keyA, keyB, null, nothing, merge) =>
+        binary (outer_join_on l sl r sr keyA keyB null nothing merge)
     | Flatten k => fun rows => unary (flatten k rows)
     end.
 
@@ -279,6 +297,54 @@ Section Meaning.
     destruct r; [apply group_join_stable|]. apply group_join_blind_right. reflexivity.
   Qed.
 
+  Lemma mode_stability_le m s : mode_stability m s <= 2.
+  Proof. destruct m, s; simpl; lia. Qed.
+
+  Lemma side_steps m s k x (N : table) : length (side m s (Some k) (x :: N)) <= S (length (side m s (Some k) N)) /\
+    length (side m s (Some k) N) <= S (length (side m s (Some k) (x :: N))).
+  Proof.
+    assert (E : forall M : table, length (side m s (Some k) M) = length (cut m M)).
+    { intros M. unfold side, rows, keys. destruct s; auto. apply map_length. }
+    rewrite !E. destruct m; simpl.
+    - rewrite !take_counts. simpl. lia.
+    - destruct N as [|y [|z N]]; simpl; lia.
+    - lia.
+  Qed.
+
+  Lemma outer_side_stable m s k nothing : stable 2 (fun N => or_nothing nothing (side m s (Some k) N)).
+  Proof.
+    apply (or_nothing_stable (mode_stability m s)); [apply mode_stability_le|apply side_stable|apply side_steps].
+  Qed.
+
+  Lemma outer_keeps_left l sl r sr keyA keyB null nothing merge U :
+    keeps (outer_left l sl r) (fun T => outer_join_on l sl r sr keyA keyB null nothing merge T U).
+  Proof.
+    unfold outer_left, outer_join_on. destruct (mode_rows r) as [n|] eqn:E; cbn [option_map keeps].
+    - apply join_left; [intros; apply side_stable|intros; apply side_nil|]. intros k N.
+      cbv beta. pose proof (or_nothing_rows nothing (side r sr (Some k) N)). pose proof (side_rows r sr n E (Some k) N). lia.
+    - intros T T' H. apply (join_bag_left keyA keyB merge _ _ (mode_stability l sl)); auto.
+      + intros k. apply side_stable.
+      + intros k. apply side_nil.
+      + intros k N. cbv beta. pose proof (or_nothing_rows nothing (side r sr (Some k) N)).
+        pose proof (side_length r sr (Some k) N). pose proof (cut_length r N). lia.
+  Qed.
+
+  Lemma outer_keeps_right l sl r sr keyA keyB null nothing merge T :
+    keeps (outer_right l) (outer_join_on l sl r sr keyA keyB null nothing merge T).
+  Proof.
+    unfold outer_right, outer_join_on. destruct (mode_rows l) as [n|] eqn:E; cbn [option_map keeps].
+    - assert (J : stable (2 * n) (join keyA keyB merge (fun k => side l sl (Some k))
+        (fun k N => or_nothing nothing (side r sr (Some k) N)) T)).
+      { apply join_right; [intros; apply outer_side_stable|intros; apply side_nil|]. intros k M. apply side_rows, E. }
+      intros U U'. specialize (J (where_ (fun y => negb (null (keyB y))) U) (where_ (fun y => negb (null (keyB y))) U')).
+      pose proof (where_stable (fun y => negb (null (keyB y))) U U') as W. nia.
+    - intros U U' H. apply (join_bag_right keyA keyB merge _ _ 2).
+      + intros k. apply outer_side_stable.
+      + intros k. apply side_nil.
+      + intros k M. pose proof (side_length l sl (Some k) M). pose proof (cut_length l M). lia.
+      + pose proof (where_stable (fun y => negb (null (keyB y))) U U') as W. lia.
+  Qed.
+
   Lemma group_by_keeps seen key (encode : record -> look seen -> record) :
     keeps (Some (sight_stability seen)) (group_by key (fun k M => encode k (see seen M))).
   Proof. destruct seen; [apply group_by_stable|]. exact (group_keys_stable key (fun k => encode k tt)). Qed.
@@ -349,6 +415,9 @@ Section Meaning.
           (join_keeps_left keyA keyB merge left seen_left right seen_right (joinable keyB U)))
         (fun T => joinable_keeps _ keyB _
           (join_keeps_right keyA keyB merge left seen_left right seen_right (joinable keyA T)))).
+    - destruct f as [[[[keyA keyB] null] nothing] merge].
+      exact (two _ _ _ H (outer_keeps_left left seen_left right seen_right keyA keyB null nothing merge)
+        (outer_keeps_right left seen_left right seen_right keyA keyB null nothing merge)).
     - exact (one _ _ H (flatten_stable k f)).
   Qed.
 End Meaning.
@@ -370,6 +439,15 @@ Section Tight.
 
   Example limit_without_key_tight : attains 2 (fun T => meaning (LimitPerKey 2 NoKey) tt [T]) [3; 4; 5] [4; 5].
   Proof. split; reflexivity. Qed.
+
+  (** The first row on the right takes nothing's place, beside every row on the
+      left that is kept. *)
+  Example outer_join_tight :
+    attains 2 (fun T => meaning (OuterJoin (First 1) Rows (First 1) Rows)
+      (fun x => x / 10, fun x => x / 10, fun _ => false, 0, fun x y => 100 * x + y) [T; []]) [11; 12] [12] /\
+    attains 4 (fun U => meaning (OuterJoin (First 2) Rows All Rows)
+      (fun x => x / 10, fun x => x / 10, fun _ => false, 0, fun x y => 100 * x + y) [[11; 12]; U]) [13] [].
+  Proof. repeat split; reflexivity. Qed.
 
   (** A row without a key changes nothing; one with a key all that it may. *)
   Example null_keys_join_nothing :

@@ -72,6 +72,8 @@ Fixpoint present (r : row) : option row :=
   | x :: r => option_map (cons x) (present r)
   end.
 
+Definition has_null (r : row) : bool := existsb (fun x => match x with None => true | Some _ => false end) r.
+
 (** A key that tells the record. *)
 Definition telling (n : nat) (f : row -> row) (H : forall r, List.length (f r) = n) :
   {key : row -> row | forall x y, key x = key y -> x = y}.
