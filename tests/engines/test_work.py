@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from engines.counting import lengths_of, measured_units, without
 from engines.generators import Example, plan_examples
 from fpinq.engines import reference
+from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.duckdb.expressions import Code, Parameters, Scope
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnboundedStability
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
-from fpinq.model.plans import Flatten, Persons, RootTable, Term
+from fpinq.model.operators import OPERATORS
+from fpinq.model.plans import OPERATOR_LEVELS, Flatten, Persons, RootTable, Term
 from fpinq.model.queries import Choice, Count, PrimitiveQuery
 from fpinq.model.transformations import (
     Aggregate,
@@ -134,3 +137,43 @@ def test_the_bound_is_not_much_more_than_what_a_record_does(name: str) -> None:
     one = whole - measured_units(plan, without(database, root, 3), None, (query,))
     assert one <= bound.record <= LOOSE * one
     assert whole <= bound.query <= LOOSE * whole
+
+
+# ── what DuckDB makes of it ──────────────────────────────────────────────────────────
+
+
+def test_what_reads_a_text_is_not_copied_into_every_comparison_of_it() -> None:
+    """The optimiser copied `upper` into sixteen comparisons above it, at sixteen times the work."""
+    engine = DuckDB()
+    try:
+        engine.add_root("r", [{"id": 1, "s": "a", "n": 1}])
+        made = Term(Select((("s", nested(1)),)), (ROOT,))
+        tests: Any = Apply("equal", (S, Literal.of("a")))
+        for number in range(15):
+            tests = Apply("or", (tests, Apply("equal", (S, Literal.of(str(number))))))
+        sql, plan = engine.explain(Term(Where(tests), (made,)), None, [Count()])
+    finally:
+        engine.close()
+    assert "OFFSET 0" in sql
+    assert plan.count("translate") <= 3
+
+
+TYPES = {
+    Type.BOOL: "b", Type.INT64: "n", Type.FLOAT64: "f", Type.STRING: "s", Type.DATE: "d", Type.TIMESTAMP: "t",
+}  # fmt: skip
+
+
+def test_no_operator_nests_deeper_in_sql_than_plans_count_for_it() -> None:
+    schema = Schema(tuple((name, type_) for type_, name in TYPES.items()))
+    for name, operator in OPERATORS.items():
+        for takes, gives in operator.signatures:
+            if operator.literal or operator.variadic:
+                continue
+            for position in [i for i, type_ in enumerate(takes) if type_ is gives]:
+                deep: Any = Column(TYPES[gives])
+                for _ in range(20):
+                    others = [Column(TYPES[type_]) for type_ in takes]
+                    deep = Apply(name, (*others[:position], deep, *others[position + 1 :]))
+                columns = {c: Code(c, type_, atom=True) for c, type_ in schema.columns}
+                level = Scope(columns, schema, Parameters()).lower(deep).level
+                assert level <= OPERATOR_LEVELS * 20, name

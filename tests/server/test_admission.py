@@ -69,6 +69,16 @@ def test_work_beyond_the_limits_is_refused_and_nothing_is_charged(tmp_path: Path
         assert live.left() == 1
 
 
+def test_a_plan_that_an_engine_would_not_plan_in_time_is_refused(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1), limits={"plan_levels": 100}) as live:
+        table = live.connect()["people"]
+        for _ in range(8):
+            table = table.with_columns(lambda x: {"age": x.age % (x.gender + 1)})
+        with pytest.raises(fp.FpinqError, match="nests at most 100 levels"):
+            table.noisy_count(0.1)
+        assert live.left() == 1
+
+
 def test_how_many_rows_there_can_be_decides_what_may_be_asked(tmp_path: Path) -> None:
     few, many = (people(1, columns={"name": {"max_length": 1_000}}) for _ in range(2))
     (table,) = many["people"].tables.values()

@@ -28,8 +28,8 @@ def configuration(tmp_path: Path) -> Any:
     return {
         "spark": {"master": "local[2]", "conf": {"spark.sql.shuffle.partitions": "2"}},
         "datasets": {
-            "people": {"path": "people.parquet", "budget": PLENTY, "engine": "spark"},
-            "small": {"path": "small.parquet", "budget": 1},
+            "people": {"path": "people.parquet", "budget": PLENTY, "engine": "spark", "rows_at_most": 100},
+            "small": {"path": "small.parquet", "budget": 1, "rows_at_most": 100},
         },
     }
 
@@ -58,7 +58,9 @@ def test_a_query_of_spark_that_takes_too_long_is_cancelled_and_its_charge_stands
     slow = spark._sessions[0].range(10**12).withColumnRenamed("id", "x")
     with serve(tmp_path, {}, limits={"query_seconds": 2}) as live:
         # A frame that is never read in full: its contents are not asked for.
-        live.house._engines.of("slow", "spark").fingerprint = lambda source, schema: (None, 0, 0)
+        engine = live.house._engines.of("slow", "spark")
+        engine.fingerprint = lambda source, schema: (None, 0, 0)
+        engine.rows_in = lambda root: {root: 1}
         table = TableConfig(slow)
         live.house.add(DataSet("slow", Fraction(1), {"slow": table}, engine="spark"))
         data = live.connect()["slow"]
@@ -75,6 +77,7 @@ def test_a_query_of_spark_that_takes_too_long_is_cancelled_and_its_charge_stands
 def test_urls_and_tables_of_a_catalog_are_not_paths_below_the_configuration(tmp_path: Path) -> None:
     written = {
         "budget": 1,
+        "rows_at_most": 10**9,
         "engine": "spark",
         "path": ["s3a://bucket/x.parquet", "table:lake.people", "x.csv"],
     }

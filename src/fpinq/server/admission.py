@@ -44,6 +44,11 @@ class Admission:
         if isinstance(plan, Term) and plan.nodes > limits.plan_nodes:
             most = limits.plan_nodes
             raise TooLarge(f"a table is made of at most {most} tables, each counted as often as used")
+        if isinstance(plan, Term) and plan.levels > limits.plan_levels:
+            raise TooLarge(
+                f"a table nests at most {limits.plan_levels} levels: "
+                "fewer steps with deep expressions on top of each other"
+            )
         if rows_per_record(plan) > limits.rows_per_record:
             most = limits.rows_per_record
             raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")

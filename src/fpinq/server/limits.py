@@ -26,6 +26,7 @@ class Limits:
     depth: int = 300
     plan_depth: int = 200
     plan_nodes: int = 2_000
+    plan_levels: int = 2_400
     rows_per_record: int = 100_000
     work_per_record: int = 10_000_000  # about 10 ms: see docs/decisions/0073
     work_per_query: int = 300_000_000_000  # about query_seconds
