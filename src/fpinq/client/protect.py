@@ -212,7 +212,7 @@ class _Root:
             _warn(self.label, shape, untold)
             return shape
         contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
-        facts = {"contents": contents.hashes, **told}
+        facts = {"contents": contents.hashes, "columns": contents.columns, **told}
         # Before the engine sees it: an engine does not forget a name.
         self.system.record.check(self.name, self.budget, **facts)
         known = self.system.roots().get(self.name)

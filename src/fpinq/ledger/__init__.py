@@ -2,6 +2,7 @@
 
 1. ``wire``          actions and observations as canonical JSON
 2. ``entries``       the trace, hash-chained; ``totals``  what is spent, as one number in each
+   ``alike``         tables that are one table with other columns
 3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
 4. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
 5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two

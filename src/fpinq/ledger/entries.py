@@ -80,6 +80,8 @@ class Registered:
     cap: Fraction | None = None
     block_of: str | None = None
     read_off: bool = False
+    # Of tables in memory, a seal of each column (`alike`).
+    columns: tuple[tuple[str, ...], ...] = ()
 
     kind = "root"
 
@@ -95,12 +97,15 @@ class Registered:
         cap: object = None,
         block_of: str | None = None,
         read_off: bool = False,
+        columns: tuple[tuple[str, ...], ...] = (),
     ) -> "Registered":
         """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
         own = {who: exact_budget(limit) for who, limit in sorted(caps.items())} if caps else None
         limit = None if cap is None else exact_budget(cap)
         hashes = tuple(sorted(set(contents)))
-        return Registered(name, shape, exact_budget(budget), hashes, unit, own, limit, block_of, read_off)
+        return Registered(
+            name, shape, exact_budget(budget), hashes, unit, own, limit, block_of, read_off, columns
+        )
 
     def cap_of(self, analyst: str | None) -> Fraction | None:
         """How much of the budget an analyst may spend; None if there is no limit of their own."""

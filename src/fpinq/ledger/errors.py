@@ -18,10 +18,14 @@ class RequestReused(ProgramError):
 class SameData(ProgramError):
     """Data that the ledger knows under another name: it has one budget, whatever it is called."""
 
-    def __init__(self, name: str, known_as: str) -> None:
+    def __init__(self, name: str, known_as: str, *, alike: bool = False) -> None:
         self.name, self.known_as = name, known_as
         super().__init__(
-            f"the data of {name!r} is in this ledger already, as {known_as!r}: "
+            f"{name!r} holds the records of {known_as!r} with other columns or types (all columns of the one "
+            f"are found in the other), and data has one budget: protect {known_as!r} as it was and select "
+            "from it. Other data that only looks the same needs a ledger of its own"
+            if alike
+            else f"the data of {name!r} is in this ledger already, as {known_as!r}: "
             f"protect it with name={known_as!r} to go on with the budget that is left"
         )
 

@@ -19,6 +19,8 @@ from itertools import islice
 from threading import Lock, RLock
 from typing import Any
 
+from fpinq.ledger.alike import Columns, is_alike
+from fpinq.ledger.alike import sealed as sealed_columns
 from fpinq.ledger.anchor import Anchor, Mark, check_held, lost
 from fpinq.ledger.entries import (
     OWNER,
@@ -37,7 +39,14 @@ from fpinq.ledger.entries import (
     line,
     parsed,
 )
-from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, OthersSession, RequestReused
+from fpinq.ledger.errors import (
+    LedgerCorrupt,
+    LedgerRolledBack,
+    NoLedger,
+    OthersSession,
+    RequestReused,
+    SameData,
+)
 from fpinq.ledger.kept import Kept
 from fpinq.ledger.observations import Released
 from fpinq.ledger.opening import look, read_accounts, take_owners
@@ -238,15 +247,17 @@ class Ledger:
         not what was promised.
         """
         _check_name(name, "a data set")
-        found = self._register(self._registered(name, shape, budget, **facts))
+        root = self._registered(name, shape, budget, **facts)
+        found = self._register(root, facts.get("columns", ()))
         self._keep()
         return found
 
-    def _register(self, root: Registered) -> Registered:
+    def _register(self, root: Registered, tables: tuple[Columns, ...]) -> Registered:
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (known := self._budgets.known(root)) is not None:
                     return known
+                self._check_alike(root.name, tables)
                 head = self._append(pages, root, opening(root))
                 pages.open_account(root.name, "", units(root.budget))
             with self._advancing(head, durable=True):
@@ -258,14 +269,22 @@ class Ledger:
         _check_name(name, "a data set")
         root = self._registered(name, Schema(()), budget, **facts)
         with self._reading():
-            self._budgets.known(root, but_shape=True)
+            if self._budgets.known(root, but_shape=True) is None:
+                self._check_alike(name, facts.get("columns", ()))
+
+    def _check_alike(self, name: str, tables: tuple[Columns, ...]) -> None:
+        """SameData if a table in memory is one of another data set's, with other columns or types."""
+        for known in self._budgets.roots.values():
+            if is_alike(self._key, known, tables):
+                raise SameData(name, known.name, alike=True)
 
     def _registered(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A root, with its contents sealed: whoever reads the entries cannot try what the data is."""
         sealed = [
             hmac.new(self._key, found.encode(), "sha256").hexdigest() for found in facts.get("contents", ())
         ]
-        return Registered.of(name, shape, budget, **{**facts, "contents": sealed})
+        columns = sealed_columns(self._key, name, facts.get("columns", ()))
+        return Registered.of(name, shape, budget, **{**facts, "contents": sealed, "columns": columns})
 
     def freeze(self, name: str) -> None:
         """From now on no query of this data set is answered."""

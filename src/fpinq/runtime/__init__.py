@@ -5,7 +5,7 @@
 2. ``statistics``  exact integers, measured once
 3. ``mechanisms``  from exact integers to what is released
    ``deadline``    how long drawing may take
-   ``contents``    what data is, by what is in it
+   ``contents``    what data is, by what is in it; ``records``  in memory, column by column
    ``promises``    how many rows an owner said there are
    ``in_memory``   the reference engine behind the engines' interface
 """

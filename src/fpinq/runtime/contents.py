@@ -1,10 +1,9 @@
 """Contents: what data is, by what is in it. A copy, a link or another name is the same data.
 
 A file is the SHA-256 of its bytes; a large one is read by several threads, and
-is the SHA-256 of the SHA-256s of its blocks. Data in memory is a bag of records:
-the SHA-256 of the sorted SHA-256s of its records, as fpinq reads them, so that
-neither the order of rows and columns nor the kind of data frame matters. What only an engine can
-reach (a url, a table of a catalog) is a bag of records too, hashed where it is.
+is the SHA-256 of the SHA-256s of its blocks. Data in memory is a bag of records,
+known by its columns too (`records`). What only an engine can reach (a url, a
+table of a catalog) is a bag of records too, hashed where it is.
 
 The same records in another file format are other contents: whoever converts
 data on purpose is not stopped, only whoever does it by accident.
@@ -18,11 +17,12 @@ from hashlib import sha256
 from typing import Any
 
 from fpinq.engines.files import Pin, is_files, resolve
-from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.spark.sources import is_elsewhere
+from fpinq.ledger.alike import Columns
 from fpinq.ledger.wire import encode
 from fpinq.model.errors import DataChanged
 from fpinq.model.expressions import Type
+from fpinq.runtime.records import records_of
 
 # A block of a large file, and how much of it is read at a time.
 BLOCK = 64 * 2**20
@@ -33,10 +33,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Contents:
-    """The hashes of data, and its files as they were when they were read."""
+    """The hashes of data, its files as they were when they were read, the columns of what is in memory."""
 
     hashes: tuple[str, ...]
     pins: tuple[Pin, ...] = ()
+    columns: tuple[Columns, ...] = ()
 
     def check_unchanged(self, root: str) -> None:
         """DataChanged if a file is not the one that was read."""
@@ -60,20 +61,23 @@ def contents_of(
     """The contents of tables, each given as files or in memory, with the schema that was stated."""
     hashes: list[str] = []
     pins: list[Pin] = []
+    columns: list[Columns] = []
     for source, schema in sources:
         if hasattr(engine, "fingerprint") and is_elsewhere(source):
-            shape, records, total = engine.fingerprint(source, schema)
-            hashes.append(f"sum:{sha256(f'{encode(shape)}{records}:{total:x}'.encode()).hexdigest()}")
+            shape, number, total = engine.fingerprint(source, schema)
+            hashes.append(f"sum:{sha256(f'{encode(shape)}{number}:{total:x}'.encode()).hexdigest()}")
         elif is_files(source):
             pins += resolve(source).pins
         else:
-            hashes.append(hash_of_records(source, schema))
+            records = records_of(source, schema)
+            hashes.append(records.hash)
+            columns.append(records.columns)
     before = tuple(dict.fromkeys(pins))
     done, total = 0, sum(pin.size for pin in before)
     for pin in before:
         hashes.append(hash_of_file(pin.path, lambda part, done=done: progress(done + part, total)))  # type: ignore[misc]
         done += pin.size
-    contents = Contents(tuple(sorted(set(hashes))), before)
+    contents = Contents(tuple(sorted(set(hashes))), before, tuple(columns))
     contents.check_unchanged(root)
     return contents
 
@@ -93,34 +97,9 @@ def hash_of_file(path: str, progress: Callable[[int], None] = lambda done: None)
     return f"blocks:{digest.hexdigest()}"
 
 
-@in_our_words(unreadable)
 def hash_of_records(source: Any, schema: Mapping[str, Type] | None = None) -> str:
     """The contents of a data frame or a list of dicts: a bag of records."""
-    import duckdb
-
-    from fpinq.engines.duckdb import sources
-
-    with duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as connection:
-
-        def describe(frame: object) -> dict[str, str]:
-            connection.register("incoming", frame)
-            return {
-                row[0]: row[1] for row in connection.execute("DESCRIBE SELECT * FROM incoming").fetchall()
-            }
-
-        frame, columns = sources.in_memory(source, schema, describe)
-        connection.register("incoming", frame)
-        columns = sorted(columns, key=lambda column: column.name)
-        select, shape, _ = sources.as_relation(columns, "incoming", lazy=False)
-        # With its length before it, no value can run into the next.
-        texts = [f"CAST(c{i} AS VARCHAR)" for i in range(len(columns))]
-        record = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
-        found = connection.execute(
-            f"SELECT count(*), coalesce(sha256(string_agg(h, '' ORDER BY h)), '') "
-            f"FROM (SELECT sha256({record}) AS h FROM ({select}))"
-        ).fetchall()
-    ((rows, records),) = found
-    return f"records:{sha256(f'{encode(shape)}{rows}:{records}'.encode()).hexdigest()}"
+    return records_of(source, schema).hash
 
 
 def _block(path: str, start: int) -> bytes:

@@ -85,6 +85,7 @@ class House:
             contents = contents_of(sources, name, engine=engine)
         facts: dict[str, Any] = {
             "contents": contents.hashes,
+            "columns": contents.columns,
             "unit": data_set.unit,
             "caps": {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
             "cap": data_set.caps.get(EVERYBODY),
