@@ -197,7 +197,7 @@ def shape(transformation: Transformation, schemas: Sequence[Schema]) -> str:
             return f"(GroupJoin {'Rows' if left else 'Key'} {'Rows' if right else 'Key'})"
         case Join(left=left, right=right):
             sights = _sights(transformation, schemas)
-            name = "OuterJoin" if is_outer(transformation) else "Join"
+            name = "OuterJoin" if transformation.outer else "Join"
             return f"({name} {_mode(left)} {sights[0]} {_mode(right)} {sights[1]})"
         case PartOf():
             return "Where"
@@ -205,11 +205,6 @@ def shape(transformation: Transformation, schemas: Sequence[Schema]) -> str:
             return f"(Flatten {rows_at_most(body)})"
         case _:
             return type(transformation).__name__
-
-
-def is_outer(join: Join) -> bool:
-    """Whether a left record without a pair is kept."""
-    return bool(getattr(join, "outer", False))
 
 
 def _mode(truncation: Truncation) -> str:
@@ -265,7 +260,7 @@ def arguments(transformation: Transformation, schemas: Sequence[Schema]) -> str:
         case Join(left_keys=lefts, right_keys=rights, record=record):
             cells = _seen(transformation, schemas)
             made = f"fun x y => {_record([value for _, value in record], cells)}"
-            if is_outer(transformation):
+            if transformation.outer:
                 nothing = row([None] * len(schemas[1].columns))
                 return f"({_key(lefts, schemas[0])}, {_key(rights, schemas[1])}, has_null, {nothing}, {made})"
             return f"({_join_key(lefts, schemas[0])}, {_join_key(rights, schemas[1])}, {made})"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fpinq.checker.instances import KEYED, VISITS, WORDS, bodies, instances
+from fpinq.checker.instances import KEYED, VISITS, WORDS, bodies, instances, outer_bodies, outer_joins
 from fpinq.checker.scope import SCHEMA, K, V
 from fpinq.engines import reference
 from fpinq.engines.reference import Record, Relation, compute, measure, transform
@@ -75,7 +75,7 @@ class Case:
 def cases() -> list[Case]:
     """Every instance of the stability search that has integers for values, on random bags."""
     random, made = Random(11), []
-    for transformation, schemas in instances():
+    for transformation, schemas in (*instances(), *outer_joins()):
         tables = tuple(tuple(bag(random, schema) for schema in schemas) for _ in range(TRIALS))
         try:
             shape = in_coq.shape(transformation, schemas)
@@ -97,7 +97,7 @@ def answered(coq: Coq) -> list[tuple[Case, str]]:
 
 def test_only_averages_are_not_written() -> None:
     written = {case.transformation for case in cases()}
-    left_out = {t for t, _ in instances()} - written
+    left_out = {t for t, _ in (*instances(), *outer_joins())} - written
     assert len(written) > 300
     assert all(isinstance(t, GroupBy) and "average" in repr(t.aggregates) for t in left_out)
 
@@ -152,7 +152,7 @@ def test_a_person_s_plan_gives_the_same_rows_and_has_the_same_bound(coq: Coq) ->
     random = Random(12)
     asked: list[tuple[Plan, dict[str, Relation]]] = [
         (body, {"people": bag(random, SCHEMA), "visits": bag(random, SCHEMA)})
-        for body in bodies()
+        for body in (*bodies(), *outer_bodies())
         for _ in range(TRIALS)
     ]
     terms = []

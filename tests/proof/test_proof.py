@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fpinq.checker.instances import VISITS, bodies, instances
+from fpinq.checker.instances import VISITS, bodies, instances, outer_bodies, outer_joins
 from fpinq.checker.mutants import MUTANTS, applied
 from fpinq.checker.scope import BINARY, SCHEMA, UNARY
 from fpinq.model import plans
@@ -65,13 +65,13 @@ def declared(stability: Sequence[Stability]) -> str:
 
 
 def test_the_stability_table_is_the_same(coq: Coq) -> None:
-    known = list(instances())
+    known = [*instances(), *outer_joins()]
     found = coq([f"show_stability {shape(t, schemas)}" for t, schemas in known])
     assert found == [declared(stability_on(t, schemas)) for t, schemas in known]
 
 
 def test_every_kind_of_constant_is_in_the_table() -> None:
-    shapes = " ".join(shape(t, schemas) for t, schemas in instances())
+    shapes = " ".join(shape(t, schemas) for t, schemas in (*instances(), *outer_joins()))
     for kind in (
         "GroupBy true Rows",
         "GroupBy true Key",
@@ -86,18 +86,20 @@ def test_every_kind_of_constant_is_in_the_table() -> None:
         "Join (First 1) Key (First 2) Rows",
         "Join (First 2) Rows (First 1) Key",
         "Join All Key Unique Key",
+        "OuterJoin (First 1) Rows (First 2) Rows",
+        "OuterJoin All Key Unique Rows",
     ):
         assert kind in shapes, kind
 
 
 def test_a_person_s_plan_has_the_same_constant(coq: Coq) -> None:
-    known = [Flatten(body) for body in bodies()]
+    known = [Flatten(body) for body in (*bodies(), *outer_bodies())]
     found = coq([f"show_stability {shape(t, [shape_of(t.body, VISITS)])}" for t in known])
     assert found == [declared(t.stability) for t in known]
 
 
 def test_a_wrong_constant_is_noticed(coq: Coq, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = list(instances())
+    known = [*instances(), *outer_joins()]
     found = coq([f"show_stability {shape(t, schemas)}" for t, schemas in known])
     monkeypatch.setattr(plans.LimitPerKey, "stability_on", lambda self, _: self.stability)
     assert found != [declared(stability_on(t, schemas)) for t, schemas in known]

@@ -136,7 +136,7 @@ def _joins() -> Iterator[Transformation]:
 
 
 def outer_joins() -> Iterator[Instance]:
-    """Outer joins; apart, because the search alone has found their constants: the proof has inner ones."""
+    """Outer joins, which keep a left record without a pair."""
     seen = [SEEN[name] for name in ("both sides", "the right", "the keys", "the computed keys")]
     keyed = (KEYS["one"], KEYS["the whole record"])
     for keys, left, right, record in product(keyed, TRUNCATIONS, TRUNCATIONS, seen):
