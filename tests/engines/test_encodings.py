@@ -5,7 +5,7 @@ Any two choices of how a file is written meet here; `make files` lets any three 
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from engines.encodings import SCHEMA, Writing, differences, expected, files, rows_with
+from engines.encodings import SCHEMA, Question, Writing, differences, expected, files, questions, rows_with
 from engines.generators import Example, plan_examples
 from engines.test_conformance import EXAMPLES, thorough
 from engines.test_duckdb import in_files
-from fpinq.engines.duckdb import DuckDB, database, engine, sources
+from fpinq.engines.duckdb import DuckDB, database, engine, plans, sources, truncation
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import Plan, RootTable, Term
@@ -122,20 +122,51 @@ def test_a_null_among_equal_texts_is_one_null(db: DuckDB, tmp_path: Path) -> Non
 # ── whatever is asked, a file is asked for columns ───────────────────────────────────
 
 
-def reading_of(engine: DuckDB, example: Example, names: dict[str, str]) -> Iterator[str]:
-    """The lines of DuckDB's plans that say what is asked of a file, beside its columns."""
-    for by, queries in ((None, [example.whole]), (example.by, example.queries)):
-        _, shown = engine.explain(example.plan, by, queries)
-        yield from (line for line in shown.splitlines() if "Filter" in line and "Filters" in line)
-        yield from (line for line in shown.splitlines() if "Dynamic" in line)
+def asked_beside_columns(engine: DuckDB, plan: Plan, by: Any, queries: Any) -> list[str]:
+    """The lines of DuckDB's plan that say what is asked of a file, beside its columns."""
+    _, shown = engine.explain(plan, by, queries)
+    return [line for line in shown.splitlines() if "Filters" in line or "Dynamic" in line]
 
 
-@thorough(EXAMPLES // 40)
+@pytest.fixture
+def asked_of_a_file(db: DuckDB, tmp_path: Path) -> Callable[[], list[Question]]:
+    """The questions for which a file is asked for more than columns, or is not read at all."""
+    rows = rows_with("edges")
+    path = Writing("plain", rows_per_group=16).write(tmp_path / "x.parquet", SCHEMA, rows)
+
+    def is_read(question: Question) -> bool:
+        return "PARQUET" in db.explain(*question)[1].upper()
+
+    def found() -> list[Question]:
+        db.add_root("t", path)
+        return [q for q in questions("t", rows) if asked_beside_columns(db, *q) or not is_read(q)]
+
+    return found
+
+
+def test_whatever_the_question_nothing_but_columns_is_asked_of_a_file(asked_of_a_file: Any) -> None:
+    assert asked_of_a_file() == []
+
+
+@pytest.mark.parametrize("missing", ["filter_pushdown", "statistics_propagation", "the order of take"])
+def test_what_is_asked_of_a_file_is_noticed(
+    asked_of_a_file: Any, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing == "the order of take":
+        monkeypatch.setattr(plans, "computed_first", truncation.order)
+    else:
+        left = tuple(name for name in database.INTO_READING if name != missing)
+        monkeypatch.setattr(database, "INTO_READING", left)
+    assert asked_of_a_file()
+
+
+@thorough(EXAMPLES // 100)
 @given(example=plan_examples(depth=3))
 def test_nothing_but_columns_is_asked_of_a_file(tmp_path_factory: Any, example: Example) -> None:
     engine = DuckDB()
-    names = in_files(engine, example, tmp_path_factory.mktemp("files"))
-    assert not list(reading_of(engine, example, names))
+    in_files(engine, example, tmp_path_factory.mktemp("files"))
+    assert not asked_beside_columns(engine, example.plan, None, [example.whole])
+    assert not asked_beside_columns(engine, example.plan, example.by, example.queries)
     engine.close()
 
 
