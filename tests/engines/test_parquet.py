@@ -3,7 +3,7 @@
 import os
 import struct
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +222,16 @@ def test_a_null_in_a_row_is_a_null_and_not_a_zero(db: DuckDB) -> None:
     rows = [{name: (value if n % 3 else None) for name, value in values.items()} for n in range(9)]
     db.add_root("t", rows)
     assert bag(db.rows(RootTable("t")).rows) == bag(tuple(row.values()) for row in rows)
+
+
+def test_nanoseconds_go_to_the_nearest_microsecond(db: DuckDB) -> None:
+    nanos = [0, 499, 500, -499, -500, -1500, 10**18 + 1501, 2**63 - 1, -(2**63) + 2, None]
+    db.add_root("t", pa.table({"t": pa.array(nanos, pa.timestamp("ns"))}))
+    micros = [None if n is None else (abs(n) + 500) // 1000 * (1 if n > 0 else -1) for n in nanos]
+    start = datetime(1970, 1, 1)
+    expected = [None if m is None else start + timedelta(microseconds=m) for m in micros]
+    found = [row[0] for row in db.rows(RootTable("t")).rows]
+    finite = [n is not None and abs(n) < 2**63 - 1 for n in nanos]
+    assert [f for f, is_finite in zip(found, finite, strict=True) if is_finite] == [
+        e for e, is_finite in zip(expected, finite, strict=True) if is_finite
+    ]

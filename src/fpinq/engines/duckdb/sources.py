@@ -151,6 +151,10 @@ def _in_our_years(sql: str, kind: str) -> str:
 
 
 def _timestamp(sql: str, kind: str) -> str:
+    if kind == "TIMESTAMP_NS":  # to the nearest microsecond: versions of DuckDB cast differently
+        nanos = f"epoch_ns({_in_our_years(sql, kind)})"
+        nearest = f"CASE WHEN {nanos} % 1000 >= 500 THEN 1 WHEN {nanos} % 1000 <= -500 THEN -1 ELSE 0 END"
+        return f"make_timestamp(({nanos} - {nanos} % 1000) // 1000 + {nearest})"
     if kind != "TIMESTAMP WITH TIME ZONE":
         return f"CAST({_in_our_years(sql, kind)} AS TIMESTAMP)"
     # In UTC, without the time zone database: through microseconds since 1970.
