@@ -1,6 +1,8 @@
 """Everything PINQ 0.1.1 has, with its price: one test for every row of docs/reference/pinq.md."""
 
+import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -102,6 +104,20 @@ def test_join_on_group_pairs_is_group_join_and_costs_2_and_2(people: fp.Table, v
     with_two = people.group_join(visits, on="id", select=lambda a, b: {"n": a.count() + b.count()})
     with_three = people.group_join(visits, on="id", select=lambda key, a, b: {"key": key, "n": b.count()})
     assert (total(with_two, "n"), total(with_three, "n")) == (12, 6)
+
+
+def test_a_group_join_can_be_inner_or_left_outer(people: fp.Table, visits: fp.Table) -> None:
+    both = people.where(_.id > 1).group_join(visits, on="id")
+    inner = both.where(lambda g: (g.left.count() > 0) & (g.right.count() > 0))
+    left = both.where(lambda g: g.left.count() > 0)
+    for groups, keys, spent in ((both, 6, 72), (inner, 2, 60), (left, 5, 60)):
+        table = groups.select(lambda g: {"id": g.key, "spent": g.right.sum(lambda x: x.cost)})
+        assert (size(table), total(table, "spent")) == (keys, spent)
+    table = inner.select(lambda g: {"n": g.left.count(), "m": g.right.count()})
+    assert table.price(1) == {"people": 2, "visits": 2}
+    places = fp.public([{"city": "Ulm", "size": 1}, {"city": "Rom", "size": 3}])
+    beside = people.group_join(places, on="city", select=lambda a, b: {"n": a.count(), "m": b.count()})
+    assert (size(beside), beside.scaling_factor) == (4, 2)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +291,23 @@ def test_noisy_order_statistic(people: fp.Table) -> None:
     assert 20 <= people.noisy_quantile(SURE, 0.25, lambda x: x.age, bounds=(0, 110)).value <= 20
 
 
+def test_pinq_s_order_statistic_loses_nearly_twice_what_it_charges() -> None:
+    def density(values: list[float], fraction: float, at: float) -> float:
+        """PINQ's: proportional to exp(−ε·|n·f − rank|), with ε = 1, on [0, 1]."""
+
+        def weight(x: float) -> float:
+            return math.exp(-abs(len(values) * fraction - sum(v <= x for v in values)))
+
+        ends = [0.0, *sorted(values), 1.0]
+        return weight(at) / sum((b - a) * weight((a + b) / 2) for a, b in pairwise(ends))
+
+    # One record more takes the target away from where nearly all weight is, and towards the point looked at.
+    without = [0.0] * 98 + [1 - 1e-9] * 2
+    at = 1 - 5e-10
+    loss = math.log(density([*without, 1.0], 0.99, at) / density(without, 0.99, at))
+    assert 1.9 < loss < 2
+
+
 def test_exponential_mechanism(people: fp.Table) -> None:
     best = people.exponential_mechanism(SURE, ["Kiel", "Ulm"], lambda x, c: x.city == c)
     assert best.value == "Ulm"
@@ -314,6 +347,21 @@ def test_a_partition_agent_charges_the_maximum(people: fp.Table) -> None:
 
 def test_a_logger_agent_is_the_answer_s_charge(people: fp.Table) -> None:
     assert people.take(3).noisy_count("0.25").charged == Fraction(1, 2)
+
+
+def test_nothing_but_a_query_changes_what_is_left(people: fp.Table) -> None:
+    before = people.remaining
+    groups = people.group_by(_.city).select(lambda g: {"city": g.key, "n": g.count()})
+    parts = people.partition(_.gender, keys=[0, 1])
+    people.price(1), groups.scaling_factor, parts[0].sensitivity, people.explain()
+    with pytest.raises(fp.BudgetExceeded):
+        people.noisy_count(PLENTY * 2)
+    for epsilon in (-1, 0, float("nan")):
+        with pytest.raises(fp.BadEpsilon):
+            people.noisy_count(epsilon)
+    with pytest.raises(fp.BadExpression):
+        people.where(lambda x: people.noisy_count(1) > 0)
+    assert people.remaining == before
 
 
 def test_what_is_left_the_factor_and_the_price_can_be_asked(people: fp.Table) -> None:

@@ -26,8 +26,9 @@ def functions(folder: str) -> set[str]:
     return names
 
 
-def test_every_test_that_the_model_page_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", MODEL))
+@pytest.mark.parametrize("page", ["docs/model/README.md", "docs/reference/pinq.md"])
+def test_every_test_that_a_page_names_exists(page: str) -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / page).read_text(encoding="utf-8")))
     assert named
     assert named <= functions("tests")
 
