@@ -172,8 +172,8 @@ def long_text() -> tuple[Plan, PrimitiveQuery]:
 def many_records() -> tuple[Plan, PrimitiveQuery]:
     plan = FILTERED
     for _ in range(3):
-        records = tuple((("age", Apply("add", (AGE, Literal.of(i)))),) for i in range(120))
-        plan = Term(SelectMany(records, 120), (plan,))
+        records = tuple((("age", Apply("add", (AGE, Literal.of(i)))),) for i in range(180))
+        plan = Term(SelectMany(records, 180), (plan,))
     return Term(GroupBy((("age", AGE),), COUNTED), (plan,)), Count()
 
 
@@ -281,10 +281,14 @@ def test_without_bounds_on_work_the_clock_tells_the_age_for_next_to_nothing(
     variant: Callable[[], tuple[Plan, PrimitiveQuery]], weakened: Neighbours
 ) -> None:
     plan, query = variant()
-    there = asked(weakened.there, plan, query, TINY)
-    absent = min((asked(weakened.absent, plan, query, TINY) for _ in range(2)), key=lambda told: told.seconds)
-    assert absent.reply.status == 200, absent.reply.body
-    assert there.seconds > absent.seconds + 2 * float(QUANTUM)
+    there, absent = float("inf"), float("inf")
+    for _ in range(5):  # what else the machine does only adds: the fastest of each tells
+        told = weakened.ask(plan, query, TINY)
+        assert told[1].reply.status == 200, told[1].reply.body
+        there, absent = min(there, told[0].seconds), min(absent, told[1].seconds)
+        if there > absent + 2 * float(QUANTUM):
+            return
+    pytest.fail(f"{there} s and {absent} s")
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.__name__)
