@@ -74,7 +74,7 @@ def tables(draw: Draw) -> tuple[Schema, Rows]:
 
 
 @pytest.mark.parametrize(("read", "way"), WAYS, ids=lambda f: f.__name__)
-@thorough(EXAMPLES // 100)
+@thorough(EXAMPLES // 200)
 @given(table=tables())
 def test_one_more_record_leaves_all_others_as_they_were(
     tmp_path_factory: Any,
