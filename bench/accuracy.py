@@ -81,7 +81,7 @@ def rows(k: int) -> Iterator[Row]:
 
     decades = list(range(12))
     truth = np.array([sum(age // 10 == decade for age in ages) for decade in decades])
-    data = fp.protect([{"v": age} for age in ages], budget=10**9)
+    data = fp.protect([{"v": age} for age in ages], budget=10**9, schema={"v": "int64"})
     grouped = np.array(
         [
             [a.value for a in data.query(tenth, fp.count(), by=lambda x: x.v // 10, keys=decades).values()]

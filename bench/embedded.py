@@ -86,7 +86,7 @@ def main() -> None:
     cold, _ = child(OURS, small)
     show("process start to first answer, 10⁵ rows", f"{cold:.3f} s", "≤ 0.6 s", cold <= 0.6)
 
-    one = fp.protect([{"a": 1}], budget=10**9, name="one")
+    one = fp.protect([{"a": 1}], budget=10**9, name="one", schema={"a": "int64"})
     by_hand = duckdb.connect()
     by_hand.execute("CREATE TABLE one AS SELECT 1 AS a")
     limits = count(10**6)  # another predicate each time: nothing comes from a cache
