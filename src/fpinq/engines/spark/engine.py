@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
 from fpinq.engines.owner import in_our_words, unreadable
-from fpinq.engines.spark import progress, sources, statistics
+from fpinq.engines.spark import progress, sources, statistics, trial
 from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
@@ -330,6 +330,7 @@ class Spark:
                 if not _is_remote(plain) and "spark.sql.shuffle.partitions" not in self._conf:
                     partitions = str(max(plain.sparkContext.defaultParallelism, 1))
                     plain.conf.set("spark.sql.shuffle.partitions", partitions)
+                trial.check(adaptive, plain)
                 self._started = (adaptive, plain)
             return self._started
 

@@ -24,7 +24,10 @@ MEANING = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # A file is asked for columns and nothing else: its statistics decide nothing (docs/decisions/0070).
+    "spark.sql.parquet.aggregatePushdown": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     # The parser never forgets what it learnt from a text, unless told how much to keep, in % of the memory.
     "spark.sql.parser.manageParserCaches": "true",

@@ -1,0 +1,97 @@
+"""A trial: before Spark is trusted with anybody's data it answers questions whose answers are known.
+
+Its version must be one that the suites have run on. The questions are those that
+some Spark has answered wrongly: equal unions side by side, whose rows 4.1 and later
+count twice unless told not to (docs/decisions/0033); sums that 64 bits do not hold;
+keys that are null, ∞ or not there. They are written out as SQL, so no file has to be
+where the workers see it.
+"""
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+from fpinq.engines import reference
+from fpinq.engines.spark import statistics
+from fpinq.engines.spark.plans import Lowering, PersonSource, Source
+from fpinq.model.clamps import Clamp
+from fpinq.model.errors import UnfitEngine
+from fpinq.model.expressions import INT64_MAX, INT64_MIN, Column, Schema, Type
+from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term
+from fpinq.model.queries import Count, PrimitiveQuery, Statistic, Sum
+from fpinq.model.transformations import Concat, Distinct, Partitioning, Union
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The suites run on the first of these and on the newest (make spark-oldest, make spark).
+FIRST, BEYOND = (4, 0), (4, 4)
+
+_SCHEMA = Schema.of({"k": Type.STRING, "x": Type.INT64})
+_SHAPE = Persons("k", (("p", _SCHEMA),))
+_ROWS = (("A", INT64_MAX), ("i", INT64_MAX), ("A", None), (None, INT64_MIN), ("i", INT64_MAX), ("A", 1))
+_WRITTEN = (
+    f"(SELECT * FROM VALUES ('A', {INT64_MAX}L), ('i', {INT64_MAX}L), ('A', CAST(NULL AS BIGINT)), "
+    f"(CAST(NULL AS STRING), {INT64_MIN}L), ('i', {INT64_MAX}L), ('A', 1L) AS v(c0, c1))"
+)
+
+_trying = threading.Lock()
+_passed: set[str] = set()
+
+
+def check(adaptive: "SparkSession", plain: "SparkSession") -> None:
+    """UnfitEngine unless Spark's version is a tested one and its answers are the reference's."""
+    version = plain.version
+    with _trying:
+        if version in _passed:
+            return
+        if not FIRST <= _series(version) < BEYOND:
+            tested = f"{FIRST[0]}.{FIRST[1]} or later, before {BEYOND[0]}.{BEYOND[1]}"
+            raise UnfitEngine(f"this is Spark {version}, which fpinq was not tested on: use {tested}")
+        for session in (adaptive, plain):
+            if any(_measured(session, *question) != _known(*question) for question in _questions()):
+                raise UnfitEngine(f"Spark {version} answers wrongly where the answer is known")
+        _passed.add(version)
+
+
+def _series(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:2]))
+
+
+Question = tuple[Plan, Partitioning | None, list[PrimitiveQuery]]
+
+
+def _questions() -> list[Question]:
+    by = Partitioning(Column("k"), ("A", None, "none", "i"))
+    everything = Sum(Clamp(Column("x"), INT64_MIN, INT64_MAX))
+    one, two, three = (_distinct_persons() for _ in range(3))
+    return [
+        (RootTable("t"), by, [Count(), everything, Count(), everything]),
+        (Term(Concat(), (Term(Concat(), (one, two)), three)), None, [Count()]),
+    ]
+
+
+def _distinct_persons() -> Plan:
+    table = PersonTable("p", 100)
+    return Term(Flatten(Term(Distinct(), (Term(Union(), (table, table)),))), (RootTable("u"),))
+
+
+def _measured(
+    session: "SparkSession", plan: Plan, by: Partitioning | None, queries: list[PrimitiveQuery]
+) -> list[Statistic]:
+    stored = Source(_WRITTEN, _SCHEMA)
+    lowering = Lowering({"t": stored, "u": PersonSource(_SHAPE, {"p": stored})})
+    measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+    found = session.sql(measurement.sql, args=dict(lowering.parameters.given())).toArrow()
+    return measurement.read({name: found.column(name).to_pylist() for name in measurement.names})
+
+
+def _known(plan: Plan, by: Partitioning | None, queries: list[PrimitiveQuery]) -> list[Statistic]:
+    there = sorted({row[0] for row in _ROWS if row[0] is not None})
+    rows_of = (tuple(row for row in _ROWS if row[0] == person) for person in there)
+    persons = tuple({"p": reference.Relation(_SCHEMA, rows)} for rows in rows_of)
+    database: reference.Database = {
+        "t": reference.Relation(_SCHEMA, _ROWS),
+        "u": reference.PersonBag(_SHAPE, persons),
+    }
+    return reference.measure(reference.compute(plan, database), by, queries)
