@@ -162,17 +162,24 @@ class Spark:
 
     @in_our_words(unreadable)
     def fingerprint(
-        self, source: object, schema: Mapping[str, Type] | None = None, dialect: Dialect | None = None
+        self, source: object, schema: Mapping[str, Type] | None = None
     ) -> tuple[Schema, int, int]:
         """What is in a table that need not be on this machine: its schema, how many records it has,
-        and the sum of their SHA-256s modulo 2²⁵⁶. All of it is read.
+        and the sum of their SHA-256s modulo 2²⁵⁶. All of it is read. Of text these are its lines, whatever
+        its dialect.
         """
-        relation, _ = self._add(source, schema, dialect, check=False)
-        table = canonical(Lowering({"t": relation}).plan(RootTable("t")))
-        found = self._sessions[0].sql(sources.fingerprint(table.source, len(table.columns))).collect()
+        session = self._sessions[0]
+        if (lines := sources.lines_elsewhere(session, source)) is not None:
+            shape, columns = Schema.of({"line": Type.STRING}), 1
+            relation = f"(SELECT hex(CAST(value AS BINARY)) AS c0 FROM {self._view(lines)})"
+        else:
+            stored, _ = self._add(source, schema, None, check=False)
+            table = canonical(Lowering({"t": stored}).plan(RootTable("t")))
+            shape, columns, relation = stored.schema, len(table.columns), table.source
+        found = session.sql(sources.fingerprint(relation, columns)).collect()
         records, *limbs = found[0]
         total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
-        return relation.schema, records, total % 2**256
+        return shape, records, total % 2**256
 
     def _check_new(self, name: str) -> None:
         if name in self._roots:

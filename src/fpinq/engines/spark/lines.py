@@ -88,8 +88,13 @@ def elsewhere(session: "SparkSession", found: files.Elsewhere) -> Found:
     return Found({url: _first_of(session, url) for url in found.urls})
 
 
+def raw(session: "SparkSession", urls: Sequence[str], **options: str) -> "DataFrame":
+    """The lines of files as they are."""
+    return files.read(session, urls, "text", **_LINES, **options)
+
+
 def _first_of(session: "SparkSession", url: str) -> list[str]:
-    rows = files.read(session, [url], "text", **_LINES).selectExpr("CAST(value AS BINARY)").take(1)
+    rows = raw(session, [url]).selectExpr("CAST(value AS BINARY)").take(1)
     # Hadoop has skipped a byte order mark already.
     return [line for (value,) in rows for line in text.lines(_MARK + bytes(value))]
 
@@ -140,7 +145,7 @@ def _alike(
 def _records(session: "SparkSession", view: View, alike: Alike, bound: Parameters) -> tuple[str, int]:
     """The lines that may be records, without the headers, to select FROM; how many there are with them."""
     urls = [files.url_of(path) for path in alike.paths]
-    lines = _lines(view(files.read(session, urls, "text", **_LINES, **_NOT_TOO_LONG)), bound)
+    lines = _lines(view(raw(session, urls, **_NOT_TOO_LONG)), bound)
     if alike.header is None:
         (row,) = session.sql(f"SELECT count(*) FROM {lines}", args=bound.given()).collect()
         return lines, row[0]

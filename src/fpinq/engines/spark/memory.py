@@ -1,12 +1,11 @@
 """What is in memory as a Spark frame, copied there now: pandas, polars, pyarrow, a list of dicts."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from fpinq.engines.rows import check_present
-from fpinq.model.errors import BadData, BadExpression
-from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type, type_of_value
+from fpinq.engines import rows
+from fpinq.model.errors import BadData
+from fpinq.model.expressions import INT64_MAX, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,22 +42,24 @@ _SPARK_TYPES: dict[Type, Any] = {
 }
 
 
-def _arrow(source: object, schema: Mapping[str, Type] | None) -> Any:
+def _arrow(source: Any, schema: Mapping[str, Type] | None) -> Any:
+    """An Arrow table of a source: what has types of its own as it is, objects as the rule for them says."""
     import pyarrow as pa
 
+    if rows.is_rows(source):
+        return _of_columns(rows.of_rows(source, schema))
     kind = type(source)
     package = kind.__module__.partition(".")[0]
-    frame: Any = source
+    left_out = rows.object_columns(source)
     try:
-        if isinstance(source, list | tuple) and all(isinstance(row, Mapping) for row in source):
-            return _arrow_of_rows(source, schema)
         if package == "pandas" and kind.__name__ == "DataFrame":
-            _check_names(list(frame.columns))
-            table = pa.Table.from_pandas(frame, preserve_index=False)
+            names = _checked_names(list(source.columns))
+            table = pa.Table.from_pandas(source.drop(columns=left_out), preserve_index=False)
         elif package == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
-            table = frame.lazy().collect().to_arrow()
+            names = _checked_names(source.collect_schema().names())
+            table = source.lazy().drop(left_out).collect().to_arrow()
         elif isinstance(source, pa.Table):
-            table = source
+            names, table = _checked_names(source.column_names), source
         else:
             raise BadData(
                 f"cannot read {kind.__name__}: use a path or glob of parquet or csv, 'table:name', a Spark, "
@@ -66,10 +67,26 @@ def _arrow(source: object, schema: Mapping[str, Type] | None) -> Any:
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise BadData("a column has values of several types") from None
-    _check_names(table.column_names)
-    if schema is not None and all(name in table.column_names for name in schema):
-        table = table.select(list(schema))
-    return _valid(table)
+    typed = {name: table.column(name) for name in names if name not in left_out}
+    objects = _of_columns(rows.of_objects(source, schema))
+    found = {**typed, **dict(zip(objects.column_names, objects.columns, strict=True))}
+    wanted = schema if schema is not None and all(name in found for name in schema) else names
+    return _valid(pa.table({name: found[name] for name in wanted if name in found}))
+
+
+def _of_columns(columns: rows.Columns) -> Any:
+    """Values of known types as an Arrow table."""
+    import pyarrow as pa
+
+    arrow = {
+        Type.BOOL: pa.bool_(),
+        Type.INT64: pa.int64(),
+        Type.FLOAT64: pa.float64(),
+        Type.STRING: pa.string(),
+        Type.DATE: pa.date32(),
+        Type.TIMESTAMP: pa.timestamp("us"),
+    }
+    return pa.table({name: pa.array(values, arrow[type_]) for name, (type_, values) in columns.items()})
 
 
 def _valid(table: Any) -> Any:
@@ -83,12 +100,13 @@ def _valid(table: Any) -> Any:
     return table
 
 
-def _check_names(columns: Sequence[object]) -> None:
+def _checked_names(columns: Sequence[object]) -> list[str]:
     names = [name for name in columns if type(name) is str and name]
     if not columns:
         raise BadData("the data has no columns")
     if len(names) != len(columns) or len(set(names)) != len(names):
         raise BadData("columns need different names that are strings")
+    return names
 
 
 def _plain(name: str, column: Any) -> tuple[Type, Any]:
@@ -134,57 +152,3 @@ def _micros(column: Any) -> Any:
     ticks = column.cast(pa.int64())
     fits = pc.and_(pc.less_equal(ticks, INT64_MAX // times), pc.greater_equal(ticks, -INT64_MAX // times))
     return pc.multiply(pc.if_else(fits, ticks, pa.scalar(None, pa.int64())), times)
-
-
-def _arrow_of_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type] | None) -> Any:
-    """Arrays of the values under each name, missing ones null."""
-    import pyarrow as pa
-
-    arrow = {
-        Type.BOOL: pa.bool_(),
-        Type.INT64: pa.int64(),
-        Type.FLOAT64: pa.float64(),
-        Type.STRING: pa.string(),
-        Type.DATE: pa.date32(),
-        Type.TIMESTAMP: pa.timestamp("us"),
-    }
-    names = list(schema) if schema is not None else list(dict.fromkeys(name for row in rows for name in row))
-    if not names:
-        raise BadData("the data has no rows and no schema: state it, schema={…}")
-    _check_names(names)
-    check_present(rows, names)
-    arrays = []
-    for name in names:
-        values = [row.get(name) for row in rows]
-        type_ = _type_of_values(name, values, schema[name] if schema is not None else None)
-        arrays.append(pa.array([_value(name, value) for value in values], arrow[type_]))
-    return pa.table(arrays, names)
-
-
-def _value(name: str, value: Any) -> Any:
-    if type(value) is int and not INT64_MIN <= value <= INT64_MAX:
-        return None
-    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise BadData(f"column {name!r} has a string with a lone surrogate")
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        raise BadData(f"column {name!r} has time zones: convert to UTC and drop them")
-    return value
-
-
-def _type_of_values(name: str, values: Sequence[object], wanted: Type | None) -> Type:
-    try:
-        found = {type_of_value(value) for value in values if value is not None}
-    except BadExpression as error:
-        raise BadData(f"column {name!r}: {error}") from None
-    if found == {Type.INT64, Type.FLOAT64} or (found == {Type.INT64} and wanted is Type.FLOAT64):
-        found = {Type.FLOAT64}
-    if not found and wanted is not None:
-        return wanted
-    if len(found) != 1:
-        advice = f"state its type, schema={{{name!r}: …}}" if not found else "its values have several types"
-        raise BadData(f"column {name!r}: {advice}")
-    if wanted is not None and found != {wanted}:
-        raise BadData(
-            f"column {name!r} is {found.pop().value} in the data, not {wanted.value} as the schema says"
-        )
-    return found.pop()

@@ -92,6 +92,15 @@ def incoming(
     return _here(session, view, resolve(source), schema, dialect)
 
 
+def lines_elsewhere(session: "SparkSession", source: Any) -> "DataFrame | None":
+    """The lines of files of text that only the cluster can see; None of anything else."""
+    many = source if isinstance(source, list | tuple) else [source]
+    if not any(files.is_url(one) for one in many):
+        return None
+    found = files.resolve(session, source)
+    return lines.raw(session, found.urls) if found.format == "csv" else None
+
+
 def _elsewhere(
     session: "SparkSession",
     view: lines.View,
