@@ -204,3 +204,9 @@ def test_no_message_quotes_a_line(readers: Readers, tmp_path: Path) -> None:
     files = {"x.csv": b"\n".join([b"a,b", *lines, b"secret7,secret7"])}
     for found in readers.read(f"t{next(_numbers)}", files, tmp_path, {"a": Type.INT64}):
         assert found == "column 'a' is not int64, as the schema says: none of its values is"
+
+
+def test_a_blank_line_is_no_record_even_of_one_column(readers: Readers, tmp_path: Path) -> None:
+    files = {"x.csv": b'a\n\n1\n\r\n""\n\n'}
+    for found in readers.read(f"t{next(_numbers)}", files, tmp_path, {"a": Type.STRING}):
+        assert found[1] == ["('',)", "('1',)"]
