@@ -9,6 +9,7 @@ help:
 	@echo "make check   the exhaustive check, its mutants and the stability search"
 	@echo "make files   files in every encoding, on the newest DuckDB, with their counts"
 	@echo "make oldest  the engine's tests on the oldest DuckDB admitted"
+	@echo "make mutants random one-line mutants of the kernel: each must be killed"
 	@echo "make spark   the Spark engine's tests (installs pyspark)"
 	@echo "make spark-oldest  files, text and every operator on the oldest Spark admitted"
 	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
@@ -50,6 +51,12 @@ oldest:
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . "duckdb==$(OLDEST)" \
 	  hypothesis pandas polars pyarrow pytest pytest-xdist pytz
 	FPINQ_EXAMPLES=200 .venv-oldest/bin/python -m pytest -n 2 tests/engines
+
+# Random one-line mutants of the kernel: more with COUNT=200, others with SEED=12, all with COUNT=0.
+COUNT ?= 24
+SEED ?= 11
+mutants: .venv/installed
+	$(BIN)/python tests/mutation/run.py $(COUNT) $(SEED)
 
 proof:
 	$(MAKE) -C proof

@@ -20,11 +20,14 @@ from fpinq.model.errors import (
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.plans import (
     MAX_DEPTH,
+    OPERATOR_LEVELS,
+    STEP_LEVELS,
     Flatten,
     Persons,
     PersonTable,
     Plan,
     RootTable,
+    Shape,
     Term,
     Transformation,
     apply,
@@ -407,3 +410,17 @@ def test_the_roots_of_a_plan_are_found_once_each_however_it_shares() -> None:
         plan = Term(Concat(), (plan, plan))
     assert roots_of(plan) == {"a", "b"}
     assert roots_of(PersonTable("visits", 1)) == set()
+
+
+def test_levels_add_up_over_steps_and_the_operators_of_each() -> None:
+    nested = Apply("negate", (Apply("negate", (K,)),))
+    selected = Term(Select((("k", nested),)), (RootTable("A"),))
+    assert selected.levels == STEP_LEVELS + 2 * OPERATOR_LEVELS
+    assert Term(Distinct(), (selected,)).levels == selected.levels + STEP_LEVELS
+
+
+@pytest.mark.parametrize(
+    "kind", [*get_args(Transformation), *get_args(Plan), *get_args(Shape)], ids=lambda kind: kind.__name__
+)
+def test_what_a_plan_is_made_of_cannot_change_after_it_was_checked(kind: Any) -> None:
+    assert kind.__dataclass_params__.frozen
