@@ -1,6 +1,7 @@
 """One test per rule, then properties over random programs."""
 
 from fractions import Fraction
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -23,8 +24,19 @@ from fpinq.model.errors import (
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Term
 from fpinq.model.queries import Count, Sum
-from fpinq.model.semantics import BOTTOM, TAU, Configuration, Measure, Told, initial, step
-from fpinq.model.sources import Part, Root, certify, remaining
+from fpinq.model.semantics import (
+    BOTTOM,
+    TAU,
+    Configuration,
+    Label,
+    Measure,
+    Table,
+    Told,
+    Transition,
+    initial,
+    step,
+)
+from fpinq.model.sources import Accounts, Part, PartitionAccount, Root, certify, remaining
 from fpinq.model.traces import Answered, Client, Observation, traces
 from fpinq.model.transformations import (
     Aggregate,
@@ -196,3 +208,12 @@ def test_a_trace_branches_on_answers_only() -> None:
     told = Told({"A": Fraction(2), "B": Fraction(10)})
     assert [t.observations for t in found] == [(Answered((i,)), told, BOTTOM) for i in (0, 1)]
     assert [t.probability for t in found] == [Fraction(1, 3), Fraction(2, 3)]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [*get_args(Label), Configuration, Table, Transition, Accounts, PartitionAccount],
+    ids=lambda k: k.__name__,
+)
+def test_what_a_rule_reads_and_gives_cannot_change(kind: Any) -> None:
+    assert kind.__dataclass_params__.frozen

@@ -277,6 +277,11 @@ def test_a_literal_table_checks_its_rows() -> None:
         LiteralTable(Schema.of({"k": Type.INT64}), (("a",),))
 
 
+def test_one_column_without_a_name_is_one_too_many() -> None:
+    with pytest.raises(BadTransformation, match="different names"):
+        apply(Select((("k", K), ("", K))), [S])
+
+
 def test_every_column_is_the_record() -> None:
     assert every_column(S) == (K, V, TEXT)
 
