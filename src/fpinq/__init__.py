@@ -20,7 +20,7 @@ from fpinq.client.histograms import Ranges as ranges  # noqa: N813
 from fpinq.client.joins import all_, first, unique
 from fpinq.client.parts import Parts
 from fpinq.client.planning import ExpectedError, epsilon_for
-from fpinq.client.protect import protect, public
+from fpinq.client.protect import ReadOffData, protect, public
 from fpinq.client.queries import Average as average  # noqa: N813
 from fpinq.client.queries import Count as count  # noqa: N813
 from fpinq.client.queries import DistinctCount as distinct_count  # noqa: N813
@@ -57,8 +57,8 @@ from fpinq.model.errors import (
     KernelViolation,
     LedgerError,
     ProgramError,
-    ReadOffData,
     UnboundedStability,
+    UnfitEngine,
     UnknownColumn,
     UnknownTable,
     WrongArity,
@@ -115,6 +115,7 @@ __all__ = [
     "TooManyRequests",
     "Unavailable",
     "UnboundedStability",
+    "UnfitEngine",
     "UnknownColumn",
     "UnknownDataSet",
     "UnknownTable",

@@ -21,7 +21,7 @@ from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
 from fpinq.model import expressions
 from fpinq.model.actions import Assign
-from fpinq.model.errors import BadTransformation, ProgramError, ReadOffData, suggest
+from fpinq.model.errors import BadTransformation, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
 from fpinq.model.transformations import Concat, LiteralTable
@@ -34,6 +34,10 @@ from fpinq.runtime.promises import check_rows
 ONE = "the data"
 # Hashing more bytes than this is worth a line on the terminal.
 LONG = 10**9
+
+
+class ReadOffData(UserWarning):
+    """A schema that nobody stated: the types of columns were read off their values."""
 
 
 def protect(

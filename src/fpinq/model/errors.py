@@ -133,10 +133,6 @@ class KernelViolation(Exception):
     """An invariant of the kernel does not hold. A bug in fpinq: stop and report it."""
 
 
-class ReadOffData(UserWarning):
-    """A schema that nobody stated: the types of columns were read off their values."""
-
-
 def suggest(name: str, known: Iterable[str]) -> str:
     """“; did you mean …?” where a known name is close to name, else nothing."""
     close = get_close_matches(name, list(known), n=1)
