@@ -617,3 +617,14 @@ def test_a_process_leaves_no_folder_behind(tmp_path: Path) -> None:
     program = "import fpinq as fp; fp.protect([{'a': 1}], budget=1).noisy_count(1)"
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "TMPDIR": str(tmp_path)})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_frame_turned_around_is_the_same_data() -> None:
+    frame = pd.DataFrame(
+        {"n": [1, 2, 3], "f": [1.5, 2.5, None], "s": ["a", "b", None], "b": [True, False, True]}
+    )
+    forward, backward = DuckDB(), DuckDB()
+    for engine, data in ((forward, frame), (backward, frame[::-1])):
+        engine.add_root("t", data)
+    rows = [sorted(engine.rows(RootTable("t")).rows, key=repr) for engine in (forward, backward)]
+    assert rows[0] == rows[1]

@@ -14,7 +14,6 @@ its standard input, or nothing; it prints the mark that it held until then, or
 nothing; and it keeps, durably, whichever of the two has the greater number.
 """
 
-import fcntl
 import os
 import re
 import subprocess
@@ -152,6 +151,8 @@ def lost(mark: Mark, place: str) -> LedgerRolledBack:
 @contextmanager
 def _alone_in(folder: str) -> Iterator[int]:
     """A folder, open; no other process is here meanwhile."""
+    import fcntl  # not on Windows, where anchors are commands
+
     opened = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)

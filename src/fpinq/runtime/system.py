@@ -71,9 +71,10 @@ class ProtectedSystem:
     ) -> Observation:
         """What the client is told of its action; BOTTOM if the budget does not allow it.
 
-        A ProgramError, DataChanged or LedgerError is raised before anything is
-        charged. An EngineError comes after the charge, and the charge stands: a refund
-        would tell about the data. A request id that was acted on is told the same again.
+        A ProgramError or DataChanged is raised before anything is charged. An
+        EngineError comes after the charge, and the charge stands: a refund would tell
+        about the data. After a LedgerError nothing is answered, and what reached the
+        ledger stays there. A request id that was acted on is told the same again.
         """
         self._drop()
         acted = self.record.act(

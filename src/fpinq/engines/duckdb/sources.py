@@ -246,7 +246,8 @@ def _frame(source: object) -> tuple[Any, list[str]]:
         return frame, names
     if package == "pandas" and kind.__name__ == "DataFrame":
         names = _names(list(frame.columns))
-        return frame.set_axis([f"x{i}" for i in range(len(names))], axis=1), names
+        # A copy lies in memory in the order of its rows: DuckDB reads no array backwards, as of frame[::-1].
+        return frame.set_axis([f"x{i}" for i in range(len(names))], axis=1).copy(), names
     if package == "pyarrow" and kind.__name__ == "Table":
         names = _names(frame.column_names)
         return frame.rename_columns([f"x{i}" for i in range(len(names))]), names
