@@ -29,7 +29,11 @@ def config(tmp_path: Path) -> str:
 
 
 def add(config: str, *more: str) -> int:
-    return main(["dataset", "add", "people", "people.csv", "--budget", "1", "--config", config, *more])
+    return added(config, "people", "people.csv", "--budget", "1", *more)
+
+
+def added(config: str, name: str, path: str, *more: str) -> int:
+    return main(["dataset", "add", name, path, "--rows-at-most", "1000", "--config", config, *more])
 
 
 def test_a_data_set_is_added_to_the_configuration(config: str) -> None:
@@ -61,9 +65,9 @@ def test_a_data_set_is_not_added_twice_and_a_wrong_one_not_at_all(
     before = Path(config).read_text()
     assert add(config) == 2
     assert "already" in capsys.readouterr().err
-    assert main(["dataset", "add", "x", "y.csv", "--budget", "-1", "--config", config]) == 2
-    assert main(["dataset", "add", "a b", "y.csv", "--budget", "1", "--config", config]) == 2
-    assert main(["dataset", "add", "x", "y.csv", "--budget", "1", "--cap", "alice", "--config", config]) == 2
+    assert added(config, "x", "y.csv", "--budget", "-1") == 2
+    assert added(config, "a b", "y.csv", "--budget", "1") == 2
+    assert added(config, "x", "y.csv", "--budget", "1", "--cap", "alice") == 2
     assert Path(config).read_text() == before
 
 
@@ -113,7 +117,7 @@ def test_what_the_server_would_refuse_is_not_added(
 
 
 def test_a_missing_file_is_not_added(config: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dataset", "add", "x", "y.csv", "--budget", "1", "--config", config]) == 2
+    assert added(config, "x", "y.csv", "--budget", "1") == 2
     assert "no such file" in capsys.readouterr().err
     assert not Path(config).exists()
 

@@ -5,19 +5,13 @@ import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fpinq.cli.constants import constant, number
 from fpinq.cli.options import number as whole
 from fpinq.model.epsilon import decimal_down
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Type
-
-if TYPE_CHECKING:
-    from fpinq.server.config import DataSet
-
-# No table has more rows: what is said before it is known.
-MOST = 10**18
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -73,11 +67,12 @@ def _add(arguments: Namespace) -> int:
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     if before and name in load(file).data_sets:
         raise ProgramError(f"there is a data set {name!r} already")
+    if arguments.rows_at_most is None:
+        raise ProgramError(
+            "say how many rows it can have, such as --rows-at-most 1000000: a public promise, from what you "
+            "know without the data. A number that is read off the data changes with a record, and is public"
+        )
     settings = _settings(arguments)
-    if "rows_at_most" not in settings:
-        unbounded = {**settings, "rows_at_most": MOST}
-        proposed = parse({"datasets": {name: unbounded}}, file.parent).data_sets[name]
-        settings["rows_at_most"] = _proposed(proposed)
     # What the server would refuse is refused here, where it is written.
     given = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
     found = schemas(given)
@@ -110,26 +105,6 @@ def _settings(arguments: Namespace) -> dict[str, Any]:
         "caps": dict(map(_pair, arguments.cap)) or None,
     }
     return {key: value for key, value in settings.items() if value is not None}
-
-
-def _proposed(data_set: "DataSet") -> int:
-    """A round number of rows, well above what there is; said to be a promise."""
-    from fpinq.server.oversight import rows
-
-    found = rows(data_set)
-    if found is None:
-        raise ProgramError("say how many rows it can have: --rows-at-most, a public promise")
-    number = round_above(2 * found)
-    print(
-        f"rows_at_most = {number}: a round number above what the data has now. It is your public promise: "
-        "change it if you know a better one without the data"
-    )
-    return number
-
-
-def round_above(number: int) -> int:
-    """The least of 1,000, 10,000, … that is no less."""
-    return int(10 ** max(3, len(str(max(number - 1, 0)))))
 
 
 def _columns(arguments: Namespace, types: Mapping[str, Type]) -> dict[str, Any]:

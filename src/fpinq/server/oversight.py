@@ -32,21 +32,6 @@ def schemas(data_set: DataSet) -> dict[str, Schema] | None:
     return found
 
 
-def rows(data_set: DataSet) -> int | None:
-    """How many rows the largest table of a data set has; None where only another engine can tell."""
-    if data_set.engine == "spark":
-        return None
-    engine = DuckDB()
-    try:
-        for name, table in data_set.tables.items():
-            engine.add_root(name, table.source, table.schema)
-        return max(max(engine.rows_in(name).values()) for name in data_set.tables)
-    except BadData as error:
-        raise BadData(f"datasets.{data_set.name}: {error}") from None
-    finally:
-        engine.close()
-
-
 def state(config: Config) -> tuple[Mapping[str, Fraction], set[str]]:
     """What is left of every data set that was served, and which are frozen."""
     with _ledger(config) as ledger:
