@@ -36,6 +36,10 @@ def objects() -> Any:
     return pd.DataFrame({"age": [37, 5], "name": pd.Series(["a", None], dtype=object)})
 
 
+def categories(of: list[Any], dtype: Any = object) -> pd.CategoricalDtype:
+    return pd.CategoricalDtype(pd.Index(of, dtype=dtype))
+
+
 UNSTATED = {
     "csv": lambda csv: csv,
     "dicts": lambda csv: ROWS,
@@ -43,11 +47,13 @@ UNSTATED = {
     "polars objects": lambda csv: pl.DataFrame(
         {"age": [37, 5], "name": pl.Series(["a", None], dtype=pl.Object)}
     ),
+    "pandas categories": lambda csv: objects().astype({"name": categories(["a", "b"])}),
 }
 STATED = {
     "arrow": lambda: pa.table({"age": [37, 5], "name": ["a", None]}),
     "polars": lambda: pl.DataFrame({"age": [37, 5], "name": ["a", None]}),
     "pandas": lambda: objects().astype({"name": "string"}),
+    "pandas categories": lambda: objects().astype({"age": "category", "name": categories(["a"], "string")}),
 }
 
 
@@ -123,17 +129,28 @@ ODD = {
 ENGINES = {"duckdb": DuckDB, "reference": ReferenceEngine}
 
 
-@pytest.mark.parametrize("kind", ["dicts", "pandas", "polars"])
+def in_categories(values: list[Any]) -> Any:
+    """Objects as categories, if pandas can: they are hashed, and none is missing."""
+    different = list({id(value): value for value in values}.values())
+    codes = [next(i for i, one in enumerate(different) if one is value) for value in values]
+    return pd.DataFrame({"x": pd.Categorical.from_codes(codes, dtype=categories(different))})
+
+
+@pytest.mark.parametrize("kind", ["dicts", "pandas", "polars", "categories"])
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 @pytest.mark.parametrize("type_", sorted(ODD, key=lambda t: t.value))
 def test_a_value_of_another_type_is_null_and_changes_no_other(type_: Type, engine: str, kind: str) -> None:
     value, odd = ODD[type_]
     made = ENGINES[engine]()
     for number, one in enumerate(odd):
+        if kind == "categories" and (isinstance(one, list) or one == value):
+            continue
         values = [value, one, value]
         source: Any = [{"x": v} for v in values]
         if kind == "pandas":
             source = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+        if kind == "categories":
+            source = in_categories(values)
         if kind == "polars":
             source = pl.DataFrame({"x": pl.Series(values, dtype=pl.Object)})
         assert made.add_root(f"t{number}", source, {"x": type_}) == Schema.of({"x": type_})

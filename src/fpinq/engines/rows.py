@@ -27,10 +27,15 @@ def object_columns(source: Any) -> list[str]:
     kind = type(source)
     package = kind.__module__.partition(".")[0]
     if package == "pandas" and kind.__name__ == "DataFrame":
-        return [name for name, dtype in source.dtypes.items() if str(dtype) == "object"]
+        return [name for name, dtype in source.dtypes.items() if _is_of_objects(dtype)]
     if package == "polars" and kind.__name__ in ("DataFrame", "LazyFrame"):
         return [name for name, dtype in source.collect_schema().items() if str(dtype) == "Object"]
     return []
+
+
+def _is_of_objects(dtype: Any) -> bool:
+    categories = getattr(dtype, "categories", None)  # of pandas: what the categories are is the type
+    return str(dtype if categories is None else categories.dtype) == "object"
 
 
 def states_types(source: Any) -> bool:
