@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check files oldest proof spark spark-oldest clean
+.PHONY: help demo test lint check files oldest mutants proof spark spark-oldest clean
 
 help:
 	@echo "make demo    Listing 1 and a richer analysis on generated data"

@@ -67,10 +67,10 @@ class AnchorFile:
         try:
             if mark is None:
                 return self._read()
-            with _alone_in(os.path.dirname(self.place)) as folder:
+            with _alone_with(f"{self.place}.lock"):
                 held = self._read()
                 if held is None or (held.ledger == mark.ledger and held.seq < mark.seq):
-                    self._write(mark, folder)
+                    self._write(mark)
                 return held
         except OSError as error:
             raise LedgerError(
@@ -84,14 +84,14 @@ class AnchorFile:
         except FileNotFoundError:
             return None
 
-    def _write(self, mark: Mark, folder: int) -> None:
+    def _write(self, mark: Mark) -> None:
         new = f"{self.place}.new"
         with open(new, "w", encoding="ascii") as file:
             file.write(mark.line)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.place)
-        os.fsync(folder)
+        _sync(os.path.dirname(self.place))
 
 
 class AnchorCommand:
@@ -149,14 +149,23 @@ def lost(mark: Mark, place: str) -> LedgerRolledBack:
 
 
 @contextmanager
-def _alone_in(folder: str) -> Iterator[int]:
-    """A folder, open; no other process is here meanwhile."""
+def _alone_with(lock: str) -> Iterator[None]:
+    """No other process is here meanwhile; a file open for writing is locked on NFS too, a folder is not."""
     import fcntl  # not on Windows, where anchors are commands
 
-    opened = os.open(folder, os.O_RDONLY)
+    opened = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
-        yield opened
+        yield
+    finally:
+        os.close(opened)
+
+
+def _sync(folder: str) -> None:
+    """Make a replaced name durable."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
     finally:
         os.close(opened)
 

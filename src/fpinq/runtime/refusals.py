@@ -77,6 +77,8 @@ FAILURES: dict[type[Exception], Failure] = {
     errors.LedgerError: Failure("ledger_error", 503, 6),
     recorded.LedgerCorrupt: Failure("ledger_corrupt", 500, 70),
     recorded.LedgerRolledBack: Failure("ledger_rolled_back", 500, 70),
+    recorded.NoLedger: Failure("no_ledger", 503, 6),
+    errors.UnfitEngine: Failure("unfit_engine", 500, 6),
     Unavailable: Failure("unavailable", 503, 6),
     errors.EngineError: Failure("engine_error", 500, 7),
     FpinqError: Failure("error", 500, 1),
