@@ -1,7 +1,9 @@
 """A schema that nobody stated is shown, stored and pinned; in one that is stated no record has a say."""
 
 import warnings
+from collections import Counter
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fpinq as fp
 from fpinq.cli.main import main
 from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.rows import column
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import RootTable
 from fpinq.runtime import ReferenceEngine
@@ -126,6 +131,12 @@ ODD = {
         ["2024-01-01", date(2024, 1, 1), pd.Timestamp("2024-01-01", tz="UTC").to_pydatetime()],
     ),
 }
+# Of no type, but close to one: each of them was read as a value, or refused the whole table.
+CLOSE = [
+    Decimal("sNaN"), np.array([1, 2]), np.array([5]), np.array(5), np.timedelta64(5, "ns"), np.void(b"x"),
+    pd.Timestamp("9999-12-31").as_unit("s") + pd.Timedelta(days=1), np.datetime64("20000-01-01", "s"),
+    np.datetime64(2**62, "s"), np.datetime64(-(2**62), "Y"), np.datetime64("0000-12-31", "us"),
+]  # fmt: skip
 ENGINES = {"duckdb": DuckDB, "reference": ReferenceEngine}
 
 
@@ -157,6 +168,60 @@ def test_a_value_of_another_type_is_null_and_changes_no_other(type_: Type, engin
         found = sorted(made.rows(RootTable(f"t{number}")).rows, key=repr)
         assert found == sorted([(value,), (None,), (value,)], key=repr), one
     made.close()
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind"), [("duckdb", "dicts"), ("duckdb", "pandas"), ("reference", "dicts")]
+)
+@pytest.mark.parametrize("type_", sorted(ODD, key=lambda t: t.value))
+def test_what_cannot_be_converted_is_null(type_: Type, engine: str, kind: str) -> None:
+    value, _ = ODD[type_]
+    made = ENGINES[engine]()
+    values = np.empty(len(CLOSE) + 1, dtype=object)
+    for number, one in enumerate([value, *CLOSE]):
+        values[number] = one
+    source = [{"x": v} for v in values] if kind == "dicts" else pd.DataFrame({"x": pd.Series(values)})
+    made.add_root("t", source, {"x": type_})
+    assert Counter(made.rows(RootTable("t")).rows) == {(value,): 1, (None,): len(CLOSE)}
+    made.close()
+
+
+SPOKEN = ["__eq__", "__ne__", "__hash__", "__int__", "__float__", "__index__", "__bool__", "__str__",
+          "__repr__", "__class__", "item", "astype", "to_pydatetime"]  # fmt: skip
+METHODS = st.dictionaries(st.sampled_from(SPOKEN), st.sampled_from(["raises", "lies"]))
+MODULES = st.sampled_from(["numpy", "pandas", "pandas.core", "decimal", "uuid", "datetime", 5])
+NAMES = st.sampled_from(["Timestamp", "datetime64", "int64", "Decimal", "UUID", "int"])
+
+
+def hostile(lie: Any, methods: dict[str, str], module: Any, name: str, base: type, likeness: bool) -> Any:
+    """An object of no type of ours that says it is one; what it is asked raises, or is a lie."""
+
+    def answer(how: str, *_: object) -> Any:
+        if how == "raises":
+            raise ArithmeticError("look at me")
+        return lie
+
+    spoken: dict[str, Any] = {m: lambda *_, how=how: answer(how) for m, how in methods.items()}
+    if "__class__" in methods:
+        how = methods["__class__"]
+        spoken["__class__"] = property(lambda self: type(answer(how)))
+    like = {"__eq__": lambda a, b: True, "__hash__": lambda a: hash(type(lie))} if likeness else {}
+    # What pandas' Timestamp says is believed, if it is of a type: such an object may say nothing of it.
+    if (module, name) in (("pandas", "Timestamp"), ("pandas.core", "Timestamp")):
+        spoken.pop("to_pydatetime", None)
+    return type("Meta", (type,), like)(name, (base,), {**spoken, "__module__": module})()
+
+
+@given(
+    type_=st.sampled_from(sorted(ODD, key=lambda t: t.value)), methods=METHODS, module=MODULES, name=NAMES,
+    base=st.sampled_from([object, int, float, str, Decimal]), likeness=st.booleans(),
+)  # fmt: skip
+def test_an_object_that_lies_about_itself_is_null(
+    type_: Type, methods: dict[str, str], module: Any, name: str, base: type, likeness: bool
+) -> None:
+    value, _ = ODD[type_]
+    one = hostile(value, methods, module, name, base, likeness)
+    assert column("x", [value, one, value], type_) == (type_, [value, None, value])
 
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))

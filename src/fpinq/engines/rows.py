@@ -6,15 +6,22 @@ is the one that all values have.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+
+import numpy as np
 
 from fpinq.engines.files import TEXT, Files, is_files, resolve
 from fpinq.model.errors import BadData, BadExpression, suggest
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 
 Columns = dict[str, tuple[Type, list[Value]]]
+
+# Known by what they are: a class may say that it equals another.
+_OWN = frozenset(map(id, (bool, int, float, str, date, datetime, type(None))))
+_SCALARS = np.bool_ | np.integer | np.floating | np.str_
 
 
 def is_rows(source: object) -> bool:
@@ -93,6 +100,8 @@ def column(name: str, values: Iterable[Any], stated: Type | None) -> tuple[Type,
 
 def of_type(value: Any, type_: Type) -> Value:
     """A value as one of a type; null if it is none."""
+    if id(type(value)) not in _OWN:
+        return None
     try:
         return checked_value(float(value) if type(value) is int and type_ is Type.FLOAT64 else value, type_)
     except (BadExpression, OverflowError):
@@ -100,18 +109,36 @@ def of_type(value: Any, type_: Type) -> Value:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python's own: NumPy's, pandas' and decimals are converted; what says nothing is null."""
-    kind = type(value)
-    package = kind.__module__.partition(".")[0]
-    if package == "numpy" and hasattr(value, "item"):
-        value = value.astype("datetime64[us]").item() if kind.__name__ == "datetime64" else value.item()
-    elif package == "pandas":
-        value = value.to_pydatetime(warn=False) if kind.__name__ == "Timestamp" else None
-    elif kind is Decimal:
-        value = float(value)
-    elif kind is UUID:
-        value = str(value)
-    return None if type(value) is float and value != value else value
+    """A value as Python's own: scalars of NumPy and pandas, decimals and UUIDs are converted.
+
+    What says nothing is null, and so is what cannot be converted, whatever it raises.
+    """
+    try:
+        found = _python(value)
+    except Exception:  # an object's own code, or a value that Python's type does not have
+        return None
+    return None if type(found) is float and found != found else found
+
+
+def _python(value: Any) -> Any:
+    kind = type(value)  # what it is: __class__ is what it says
+    if id(kind) in _OWN:
+        return value
+    if issubclass(kind, np.datetime64):
+        return _moment(value)
+    if issubclass(kind, _SCALARS) and not issubclass(kind, np.timedelta64):
+        return value.item()
+    if kind.__module__.partition(".")[0] == "pandas":
+        return value.to_pydatetime(warn=False) if kind.__name__ == "Timestamp" else None
+    if kind is Decimal:
+        return float(value)
+    return str(value) if kind is UUID else value
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time of NumPy's in whole microseconds, those before it; null outside the years 1 to 9999."""
+    year = value.astype("datetime64[Y]").astype(int) + 1970  # fits 64 bits; microseconds may not
+    return value.astype("datetime64[us]").item() if 1 <= year <= 9999 else None
 
 
 def _read_off(name: str, values: Sequence[Any]) -> Type:
