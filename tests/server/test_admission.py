@@ -103,6 +103,16 @@ def test_data_with_more_rows_than_promised_is_refused_without_saying_how_many(tm
     assert "100" not in str(refused.value)
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "reference"])
+def test_a_data_set_that_was_refused_can_be_added_when_it_is_right(tmp_path: Path, engine: str) -> None:
+    with serve(tmp_path, {}) as live:
+        for wrong in ({"columns": {"age": {"max_length": 7}}}, {"columns": {"no": {"bounds": [0, 1]}}}):
+            with pytest.raises(ProgramError):
+                live.house.add(people(1, engine=engine, **wrong)["people"])
+        live.house.add(people(1, engine=engine)["people"])
+        assert live.connect()["people"].noisy_count(0.1) is not None
+
+
 def test_a_data_set_of_a_configuration_says_how_many_rows_it_can_have(tmp_path: Path) -> None:
     given = {"path": "a.csv", "budget": 1}
     with pytest.raises(ProgramError, match=r"datasets\.a needs rows_at_most, .* rows_at_most = 1_000_000"):

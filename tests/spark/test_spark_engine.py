@@ -314,6 +314,21 @@ def test_a_closed_engine_leaves_no_views(spark: Any) -> None:
     assert not any(view.startswith(engine._token) for view in views)
 
 
+def test_a_root_that_is_forgotten_frees_its_name_and_leaves_no_data(spark: Any) -> None:
+    engine = Spark(session=spark._sessions[0])
+    engine.add_root("kept", [{"a": 1}])
+    before = list(engine._views)
+    engine.add_root("t", [{"a": 1}, {"a": 2}])
+    engine.add_persons("u", {"x": [{"a": 1}], "y": [{"a": 2}]}, "a")
+    engine.forget("t")
+    engine.forget("u")
+    assert engine._views == before
+    engine.add_root("t", [{"a": 3}])
+    assert engine.rows(RootTable("t")).rows == ((3,),)
+    assert engine.rows(RootTable("kept")).rows == ((1,),)
+    engine.close()
+
+
 # ── Java ─────────────────────────────────────────────────────────────────────────────
 
 

@@ -2,10 +2,11 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 from fpinq.client.bounds import Column, clamp
 from fpinq.client.budgets import Budget
@@ -26,7 +27,7 @@ from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
 from fpinq.model.transformations import Concat, LiteralTable
 from fpinq.runtime import InMemory, ProtectedSystem
-from fpinq.runtime.contents import contents_of, found_once
+from fpinq.runtime.contents import Contents, contents_of, found_once
 from fpinq.runtime.in_memory import relation
 from fpinq.runtime.promises import check_rows
 
@@ -140,7 +141,10 @@ class _Root:
         data = found_once(data, self.system.engine)
         options: dict[str, Any] = {"dialect": dialect, "lengths": _lengths(columns)}
         found = self._register(
-            {"": (data, stated)}, None, lambda e: e.add_root(self.name, data, stated, **options)
+            {"": (data, stated)},
+            None,
+            lambda engine: engine.add_root(self.name, data, stated, **options),
+            lambda shape: _known(columns, cast(Schema, shape)),
         )
         assert isinstance(found, Schema)
         known = _known(columns, found)
@@ -181,6 +185,7 @@ class _Root:
             {table: (source, given.get(table)) for table, source in data.items()},
             unit,
             lambda engine: engine.add_persons(self.name, data, unit=unit, **options),
+            lambda shape: [_known(columns.get(t), cast(Persons, shape).table(t)) for t in data],
         )
         assert isinstance(persons, Persons)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
@@ -203,38 +208,50 @@ class _Root:
         )
 
     def _register(
-        self, sources: Mapping[str, tuple[Any, Any]], unit: str | None, add: Callable[[DataEngine], Shape]
+        self,
+        sources: Mapping[str, tuple[Any, Any]],
+        unit: str | None,
+        add: Callable[[DataEngine], Shape],
+        check: Callable[[Shape], object],
     ) -> Shape:
-        """Give the data to the engine and the root to the system; its shape."""
+        """Give the data to the engine and the root to the system, if its shape passes a check; the shape."""
         engine: DataEngine = self.system.engine  # type: ignore[assignment]
         untold = [t for t, (data, stated) in sources.items() if stated is None and not states_types(data)]
         self._read_off = bool(untold)
-        told: dict[str, Any] = {"unit": unit, "block_of": self.block_of, "read_off": self._read_off}
-        if not self.recorded:
-            shape = self._added(engine, add)
-            self.system.protect(self.name, shape, self.budget, **told)
-            _warn(self.label, shape, untold)
-            return shape
-        contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
-        facts = {"contents": contents.hashes, "columns": contents.columns, **told}
-        # Before the engine sees it: an engine does not forget a name.
-        self.system.record.check(self.name, self.budget, **facts)
-        known = self.system.roots().get(self.name)
-        if known is not None:
-            return known.shape
-        shape = self._added(engine, add)
-        contents.check_unchanged(self.name)
-        self.system.protect(self.name, shape, self.budget, **facts)
+        facts: dict[str, Any] = {"unit": unit, "block_of": self.block_of, "read_off": self._read_off}
+        contents = Contents(())
+        if self.recorded:
+            contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
+            facts |= {"contents": contents.hashes, "columns": contents.columns}
+            # Before the engine reads it: the ledger may have a reason to refuse it.
+            self.system.record.check(self.name, self.budget, **facts)
+            known = self.system.roots().get(self.name)
+            if known is not None:
+                return known.shape
+        shape = add(engine)
+        with self._forgotten_if_refused(engine):
+            self._check_rows(engine)
+            check(shape)
+            contents.check_unchanged(self.name)
+            self.system.protect(self.name, shape, self.budget, **facts)
         _warn(self.label, shape, untold)
         return shape
 
-    def _added(self, engine: DataEngine, add: Callable[[DataEngine], Shape]) -> Shape:
-        """The shape of data that the engine has now; BadData if there are more rows than promised."""
-        shape = add(engine)
+    def _check_rows(self, engine: DataEngine) -> None:
+        """BadData if there are more rows than promised."""
         if self.rows_at_most:
             found = engine.rows_in(self.name)
             check_rows({**found, ONE: sum(found.values())}, self.rows_at_most)
-        return shape
+
+    @contextmanager
+    def _forgotten_if_refused(self, engine: DataEngine) -> Iterator[None]:
+        """The engine gives up what is not registered in the end, so that it can be said again, and right."""
+        try:
+            yield
+        except BaseException:
+            if self.name not in self.system.roots():
+                engine.forget(self.name)
+            raise
 
 
 def _warn(label: str, shape: Shape, untold: Sequence[str]) -> None:

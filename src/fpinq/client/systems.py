@@ -66,6 +66,9 @@ class DataEngine(Engine, Protocol):
     def rows_in(self, root: str) -> Mapping[str, int]:
         """How many rows each table of a root has."""
 
+    def forget(self, name: str) -> None:
+        """Give up a root that was refused after all."""
+
 
 _systems: dict[object, ProtectedSystem] = {}
 _roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process

@@ -111,6 +111,10 @@ class ReferenceEngine:
         tables = [table for table, _ in found.shape.tables]
         return {table: sum(len(person[table].rows) for person in found.persons) for table in tables}
 
+    def forget(self, name: str) -> None:
+        """Give up a root that was refused after all."""
+        del self._database[name], self._files[name]
+
     def close(self) -> None:
         """Forget the data."""
         self._database.clear()

@@ -46,6 +46,10 @@ class Engines:
         self._engine_of[root] = kind
         return self._engines[kind]
 
+    def forget(self, root: str) -> None:
+        """Give up a root that was refused after all."""
+        self._engines[self._engine_of.pop(root)].forget(root)
+
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file was replaced, BadTransformation if the roots are in two engines."""
         check = getattr(self._engine(plan), "check_unchanged", None)

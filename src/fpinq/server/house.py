@@ -95,16 +95,33 @@ class House:
         self.ledger.check(name, data_set.budget, **facts)
         with _about(name):
             shape = self._load(replace(data_set, tables=found))
+        with self._forgotten_if_refused(name):
+            self._check(data_set, shape)
+            contents.check_unchanged(name)
+            self._admission.add(name, size_of(data_set, shape))
+            self.system.protect(name, shape, data_set.budget, **facts)
+        self._shapes[name] = shape
+        self.data_sets[name] = data_set
+
+    def _check(self, data_set: DataSet, shape: Shape) -> None:
+        """BadData or ProgramError unless a data set is as its owner says."""
+        name, base = data_set.name, data_set.block_of
+        with _about(name):
             self._check_rows(data_set)
             check_stated(data_set, schemas_of(name, shape))
         check_columns(data_set, schemas_of(name, shape))
-        if data_set.block_of is not None:
-            check_block(data_set, shape, self.data_sets[data_set.block_of], self._shapes[data_set.block_of])
-        contents.check_unchanged(name)
-        self._admission.add(name, size_of(data_set, shape))
-        self.system.protect(name, shape, data_set.budget, **facts)
-        self._shapes[name] = shape
-        self.data_sets[name] = data_set
+        if base is not None:
+            check_block(data_set, shape, self.data_sets[base], self._shapes[base])
+
+    @contextmanager
+    def _forgotten_if_refused(self, name: str) -> Iterator[None]:
+        """The engine gives up what is not registered in the end, so that it can be said again, and right."""
+        try:
+            yield
+        except BaseException:
+            if name not in self.system.roots():
+                self._engines.forget(name)
+            raise
 
     def _load(self, data_set: DataSet) -> Shape:
         """Give a data set to its engine; its public shape."""

@@ -43,6 +43,7 @@ class DuckDB:
         self._spill = os.path.join(self._folder, "spill")
         self._links = parquet.Links(os.path.join(self._folder, "files"))
         self._tables: list[str] = []
+        self._stored = 0  # how many there ever were
         self._roots: dict[str, Source | PersonSource] = {}
         self._pins: dict[str, tuple[Pin, ...]] = {}
         self._opened: Database | None = None
@@ -121,6 +122,16 @@ class DuckDB:
             self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape
 
+    def forget(self, name: str) -> None:
+        """Give up a root that was refused after all: its name is free again, and no copy stays."""
+        with self._lock:
+            found = self._roots.pop(name)
+            del self._pins[name]
+            sources = found.tables.values() if isinstance(found, PersonSource) else [found]
+            for relation in {source.relation for source in sources}.intersection(self._tables):
+                self._database.connection.execute(f"DROP TABLE {relation}")
+                self._tables.remove(relation)
+
     def _check_new(self, name: str) -> None:
         if name in self._roots:
             raise BadData(f"there is a root {name!r} already")
@@ -146,9 +157,10 @@ class DuckDB:
         dialect: Dialect | None,
         lengths: Mapping[str, int],
     ) -> Source:
-        relation = f"r{len(self._tables)}"
+        relation = f"r{self._stored}"
         shape = lines.store(self._database, relation, files, schema, dialect, lengths)
         self._tables.append(relation)
+        self._stored += 1
         return Source(relation, shape, row="rowid")
 
     def _add_parquet(
@@ -183,10 +195,11 @@ class DuckDB:
 
     def _store(self, columns: Sequence[sources.Converted], scan: str) -> Source:
         """A copy, in a table of ours."""
-        relation = f"r{len(self._tables)}"
+        relation = f"r{self._stored}"
         select, shape, _ = sources.as_relation(columns, scan, lazy=False)
         self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
         self._tables.append(relation)
+        self._stored += 1
         return Source(relation, shape, row="rowid")
 
     # ── measuring ────────────────────────────────────────────────────────────────────

@@ -12,10 +12,12 @@ same; its settings are not touched.
 import contextlib
 import io
 import logging
+import re
 import secrets
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
@@ -84,6 +86,7 @@ class Spark:
         self._counted = False
         self._token = f"fpinq_{secrets.token_hex(8)}"
         self._views: list[str] = []
+        self._numbers = count()
         self._roots: dict[str, Source | PersonSource] = {}
         self._holds: dict[str, tuple[Hold, ...]] = {}
         self._running: dict[int, Callable[[], object]] = {}  # by thread, what cancels it
@@ -181,6 +184,17 @@ class Spark:
         total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
         return shape, records, total % 2**256
 
+    def forget(self, name: str) -> None:
+        """Give up a root that was refused after all: its name is free again, and its views are gone."""
+        with self._lock:
+            found = self._roots.pop(name)
+            del self._holds[name]
+            sources = found.tables.values() if isinstance(found, PersonSource) else [found]
+            named = {word for source in sources for word in re.findall(r"\w+", source.relation)}
+            for view in named.intersection(self._views):
+                self._sessions[0].catalog.dropGlobalTempView(view)
+                self._views.remove(view)
+
     def _check_new(self, name: str) -> None:
         if name in self._roots:
             raise BadData(f"there is a root {name!r} already")
@@ -204,7 +218,7 @@ class Spark:
 
     def _view(self, frame: "DataFrame") -> str:
         """A frame by a name that both of our sessions know."""
-        name = f"{self._token}_{len(self._views)}"
+        name = f"{self._token}_{next(self._numbers)}"
         frame.createGlobalTempView(name)
         self._views.append(name)
         return f"global_temp.{name}"
