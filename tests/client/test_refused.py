@@ -75,6 +75,29 @@ def test_a_file_that_changed_while_it_was_protected_can_be_protected_again(
     assert fp.protect(file, **given, engine=engine).remaining == 1
 
 
+@pytest.mark.parametrize("data", [ROWS, PEOPLE], ids=["rows", "persons"])
+def test_known_data_is_checked_against_the_promise_of_every_call(
+    engine: str, data: Any, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"budget": 1, "name": "p", "engine": engine, "ledger": tmp_path / "x.ledger"}
+    given |= OF_PEOPLE if data is PEOPLE else {}
+    fp.protect(data, **given)
+    with pytest.raises(BadData, match="more rows than rows_at_most = 1"):
+        fp.protect(data, **given, rows_at_most=1)
+    fp.protect(data, **given, rows_at_most=7)
+
+
+@pytest.mark.parametrize("data", [ROWS, PEOPLE], ids=["rows", "persons"])
+def test_known_data_is_not_read_again_with_other_lengths(engine: str, data: Any, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"budget": 1, "name": "p", "engine": engine, "ledger": tmp_path / "x.ledger"}
+    given |= OF_PEOPLE if data is PEOPLE else {}
+    fp.protect(data, **given, columns={"s": fp.Column(max_length=40)})
+    for other in ({"columns": {"s": fp.Column(max_length=4)}}, {}):
+        with pytest.raises(fp.ProgramError, match="with max_length=40 for 's': say the same"):
+            fp.protect(data, **given, **other)
+    fp.protect(data, **given, columns={"s": fp.Column(max_length=40, keys=["n1"])})
+
+
 def test_what_is_forgotten_leaves_the_others_as_they_are(engine: str) -> None:
     """Numbers of tables are not used again while others are there."""
     first = fp.protect(ROWS, budget=10**6, engine=engine)

@@ -15,7 +15,15 @@ from fpinq.client.handle import Within
 from fpinq.client.parts import partitioning
 from fpinq.client.queries import Subject
 from fpinq.client.rows import Cell, Scope, column_type
-from fpinq.client.systems import DataEngine, fresh_root, fresh_variable, system_for
+from fpinq.client.systems import (
+    DataEngine,
+    Lengths,
+    check_lengths,
+    fresh_root,
+    fresh_variable,
+    keep_lengths,
+    system_for,
+)
 from fpinq.client.table import Table
 from fpinq.engines.rows import states_types, written
 from fpinq.engines.text import Dialect
@@ -139,10 +147,12 @@ class _Root:
         """The table of a root whose records are rows."""
         stated = _types(schema)
         data = found_once(data, self.system.engine)
-        options: dict[str, Any] = {"dialect": dialect, "lengths": _lengths(columns)}
+        lengths = _lengths(columns)
+        options: dict[str, Any] = {"dialect": dialect, "lengths": lengths}
         found = self._register(
             {"": (data, stated)},
             None,
+            {"": lengths},
             lambda engine: engine.add_root(self.name, data, stated, **options),
             lambda shape: _known(columns, cast(Schema, shape)),
         )
@@ -184,6 +194,7 @@ class _Root:
         persons = self._register(
             {table: (source, given.get(table)) for table, source in data.items()},
             unit,
+            lengths,
             lambda engine: engine.add_persons(self.name, data, unit=unit, **options),
             lambda shape: [_known(columns.get(t), cast(Persons, shape).table(t)) for t in data],
         )
@@ -211,6 +222,7 @@ class _Root:
         self,
         sources: Mapping[str, tuple[Any, Any]],
         unit: str | None,
+        lengths: Lengths,
         add: Callable[[DataEngine], Shape],
         check: Callable[[Shape], object],
     ) -> Shape:
@@ -227,6 +239,8 @@ class _Root:
             self.system.record.check(self.name, self.budget, **facts)
             known = self.system.roots().get(self.name)
             if known is not None:
+                self._check_rows(engine)
+                check_lengths(self.system, self.name, lengths)
                 return known.shape
         shape = add(engine)
         with self._forgotten_if_refused(engine):
@@ -234,6 +248,7 @@ class _Root:
             check(shape)
             contents.check_unchanged(self.name)
             self.system.protect(self.name, shape, self.budget, **facts)
+        keep_lengths(self.system, self.name, lengths)
         _warn(self.label, shape, untold)
         return shape
 

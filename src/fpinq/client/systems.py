@@ -23,6 +23,9 @@ from fpinq.model.plans import Persons
 from fpinq.model.semantics import Table
 from fpinq.runtime import Observation, ProtectedSystem, ReferenceEngine
 
+# The public maximal lengths of texts, by table and column.
+Lengths = Mapping[str, Mapping[str, int]]
+
 
 class System(Protocol):
     """What a table handle needs of a protected system, here or elsewhere."""
@@ -72,6 +75,7 @@ class DataEngine(Engine, Protocol):
 
 _systems: dict[object, ProtectedSystem] = {}
 _roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process
+_lengths: dict[tuple[int, str], Lengths] = {}  # of texts, by system and root
 _lock = Lock()
 _numbers = count(1)
 
@@ -131,6 +135,24 @@ def fresh_root(system: ProtectedSystem, label: str) -> str:
         name = next(n for i in count(1) if (n := label if i == 1 else f"{label}#{i}") not in taken)
         taken.add(name)
         return name
+
+
+def keep_lengths(system: ProtectedSystem, root: str, lengths: Lengths) -> None:
+    """Remember with which lengths of texts a root was read."""
+    _lengths[id(system), root] = lengths
+
+
+def check_lengths(system: ProtectedSystem, root: str, stated: Lengths) -> None:
+    """ProgramError unless they are the lengths that a root of this process was read with."""
+    known = _lengths.get((id(system), root), stated)
+    for table, column in sorted({(t, c) for lengths in (known, stated) for t in lengths for c in lengths[t]}):
+        before, now = (lengths.get(table, {}).get(column) for lengths in (known, stated))
+        if before != now:
+            said = "no max_length" if before is None else f"max_length={before}"
+            raise ProgramError(
+                f"{root!r} is protected in this process already, with {said} for {column!r}: say the same, "
+                "or protect it with another in a new process"
+            )
 
 
 def fresh_variable() -> TableVariable:
