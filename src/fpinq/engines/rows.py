@@ -21,6 +21,7 @@ Columns = dict[str, tuple[Type, list[Value]]]
 
 # Known by what they are: a class may say that it equals another.
 _OWN = frozenset(map(id, (bool, int, float, str, date, datetime, type(None))))
+_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 _SCALARS = np.bool_ | np.integer | np.floating | np.str_
 
 
@@ -137,7 +138,12 @@ def _python(value: Any) -> Any:
 
 def _moment(value: Any) -> datetime | None:
     """A time of NumPy's in whole microseconds, those before it; null outside the years 1 to 9999."""
-    year = value.astype("datetime64[Y]").astype(int) + 1970  # fits 64 bits; microseconds may not
+    unit, step = np.datetime_data(value.dtype)
+    if np.isnat(value):
+        return None
+    if unit in _FINER:  # in Python's integers: NumPy's division wraps around at both ends
+        value = np.datetime64(int(value.astype(np.int64)) * step // _FINER[unit], "us")
+    year = int(value.astype("datetime64[Y]").astype(np.int64)) + 1970  # fits 64 bits; microseconds may not
     return value.astype("datetime64[us]").item() if 1 <= year <= 9999 else None
 
 

@@ -13,6 +13,8 @@ above 2⁶³ − 1, a date outside the years 1 to 9999).
 | dates; timestamps of any unit | date; timestamp in microseconds |
 | timestamps with a time zone | timestamp in UTC |
 
+Of nanoseconds the whole microseconds before them stay, before 1970 too, on every engine.
+
 Anything else (lists, structs, blobs, times, intervals) is refused, with the
 advice to leave it out: a schema names the columns to read, the others are not.
 """
@@ -39,7 +41,8 @@ from fpinq.model.operators import MAX_STRING
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _WIDE_INTEGERS = {"UBIGINT", "HUGEINT", "UHUGEINT"}
-_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
+_NANOSECONDS = {"TIMESTAMP_NS", "TIMESTAMPTZ_NS"}
+_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP WITH TIME ZONE"} | _NANOSECONDS
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,8 @@ def _in_our_years(sql: str, kind: str) -> str:
     last = "9999-12-31" if kind == "DATE" else "9999-12-31 23:59:59"
     if kind == "TIMESTAMP_NS":  # 1677 to 2262: always ours, but for ±infinity
         return f"CASE WHEN isfinite({sql}) THEN {sql} END"
+    if kind == "TIMESTAMPTZ_NS":
+        return f"CASE WHEN {sql} > '-infinity'::{kind} AND {sql} < 'infinity'::{kind} THEN {sql} END"
     after = (
         ""
         if kind == "DATE"
@@ -151,10 +156,10 @@ def _in_our_years(sql: str, kind: str) -> str:
 
 
 def _timestamp(sql: str, kind: str) -> str:
-    if kind == "TIMESTAMP_NS":  # to the nearest microsecond: versions of DuckDB cast differently
+    if kind in _NANOSECONDS:  # versions of DuckDB cast differently, and none down
         nanos = f"epoch_ns({_in_our_years(sql, kind)})"
-        nearest = f"CASE WHEN {nanos} % 1000 >= 500 THEN 1 WHEN {nanos} % 1000 <= -500 THEN -1 ELSE 0 END"
-        return f"make_timestamp(({nanos} - {nanos} % 1000) // 1000 + {nearest})"
+        down = f"CASE WHEN {nanos} % 1000 < 0 THEN 1 ELSE 0 END"
+        return f"make_timestamp(({nanos} - {nanos} % 1000) // 1000 - {down})"
     if kind != "TIMESTAMP WITH TIME ZONE":
         return f"CAST({_in_our_years(sql, kind)} AS TIMESTAMP)"
     # In UTC, without the time zone database: through microseconds since 1970.
@@ -247,7 +252,7 @@ def _frame(source: object) -> tuple[Any, list[str]]:
     if package == "pandas" and kind.__name__ == "DataFrame":
         names = _names(list(frame.columns))
         # A copy lies in memory in the order of its rows: DuckDB reads no array backwards, as of frame[::-1].
-        return frame.set_axis([f"x{i}" for i in range(len(names))], axis=1).copy(), names
+        return _in_utc(frame.set_axis([f"x{i}" for i in range(len(names))], axis=1).copy()), names
     if package == "pyarrow" and kind.__name__ == "Table":
         names = _names(frame.column_names)
         return frame.rename_columns([f"x{i}" for i in range(len(names))]), names
@@ -255,6 +260,12 @@ def _frame(source: object) -> tuple[Any, list[str]]:
         f"cannot read {kind.__name__}: use a path or glob of parquet or csv, a pandas or polars DataFrame, "
         "a pyarrow Table or a list of dicts"
     )
+
+
+def _in_utc(frame: Any) -> Any:
+    """A frame of pandas with its times in UTC, without a zone: DuckDB cuts nanoseconds where there is one."""
+    zoned = [name for name, dtype in frame.dtypes.items() if getattr(dtype, "tz", None) is not None]
+    return frame.assign(**{name: frame[name].dt.tz_convert("UTC").dt.tz_localize(None) for name in zoned})
 
 
 def _names(columns: Sequence[object]) -> list[str]:

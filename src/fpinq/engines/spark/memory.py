@@ -142,13 +142,14 @@ def _plain(name: str, column: Any) -> tuple[Type, Any]:
 
 
 def _micros(column: Any) -> Any:
-    """Timestamps as microseconds since 1970; null where 64 bits are too few."""
+    """Timestamps as whole microseconds since 1970, those before them; null where 64 bits are too few."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    times = {"s": 10**6, "ms": 10**3}.get(column.type.unit)
-    if times is None:
-        return column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
     ticks = column.cast(pa.int64())
+    if column.type.unit == "ns":
+        micros = pc.divide(ticks, 1000)  # towards 1970
+        return pc.subtract(micros, pc.less(ticks, pc.multiply(micros, 1000)).cast(pa.int64()))
+    times = {"s": 10**6, "ms": 10**3, "us": 1}[column.type.unit]
     fits = pc.and_(pc.less_equal(ticks, INT64_MAX // times), pc.greater_equal(ticks, -INT64_MAX // times))
     return pc.multiply(pc.if_else(fits, ticks, pa.scalar(None, pa.int64())), times)
