@@ -90,7 +90,7 @@ class Engines:
 class Interruptible(DuckDB):
     """DuckDB, whose running measurement can be stopped from outside, and whose ways no record chooses."""
 
-    samples = False
+    steady = True
 
     def __init__(self) -> None:
         self._running: dict[int, duckdb.DuckDBPyConnection] = {}

@@ -29,6 +29,9 @@ INTO_READING = (
     "statistics_propagation",
     "type_pushdown",
 )
+# What chooses by the number of rows which side of a join is kept in memory: one record could tip it
+# (docs/decisions/0062). Filters that are pulled up come down again by these only.
+BY_SIZE = ("build_side_probe_side", "filter_pullup", "join_order")
 # How many bounds per table are kept ready: each takes eight bytes per row at the most.
 _MAX_CUTS = 8
 # How many samples are remembered.
@@ -38,7 +41,7 @@ _MAX_SAMPLES = 1_000
 class Database:
     """A DuckDB that can read some files and nothing else. Each thread uses a cursor of its own."""
 
-    def __init__(self, files: Iterable[str] = (), spill: str = "") -> None:
+    def __init__(self, files: Iterable[str] = (), spill: str = "", *, steady: bool = False) -> None:
         self.files = frozenset(files)
         self.connection = duckdb.connect(
             ":memory:",
@@ -58,7 +61,8 @@ class Database:
         known = {
             name for (name,) in self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
         }
-        disabled = ",".join(name for name in INTO_READING if name in known)
+        without = INTO_READING + BY_SIZE if steady else INTO_READING
+        disabled = ",".join(name for name in without if name in known)
         self.connection.execute(f"SET disabled_optimizers = '{disabled}'")
         allowed = ", ".join(quote(path) for path in sorted(self.files))
         self.connection.execute(f"SET allowed_paths = [{allowed}]")
@@ -108,7 +112,9 @@ class Database:
                 if source.row is None or sum(source.relation == name for name, *_ in self._cuts) >= _MAX_CUTS:
                     return None
                 name = f"e{len(self._cuts)}"
-                cursor.execute(f"CREATE TABLE {name} AS {truncation.beyond_the_first(source, unit, at_most)}")
+                beyond = truncation.beyond_the_first(source, unit, at_most)
+                # Never empty: with nothing to compare with, DuckDB would not compare.
+                cursor.execute(f"CREATE TABLE {name} AS ({beyond}) UNION ALL SELECT -1")
                 self._cuts[key] = name
             return self._cuts[key]
 
@@ -134,7 +140,7 @@ class Looking:
 
     database: Database
     cursor: duckdb.DuckDBPyConnection
-    samples: bool = True
+    steady: bool = False
 
     def cut(self, source: Source, unit: int, at_most: int) -> str | None:
         """The relation of the row numbers beyond the first rows of each person, if there is one."""
@@ -142,7 +148,7 @@ class Looking:
 
     def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
         """Whether few keys of a sample are undecided by the leading columns."""
-        return self.samples and self.database.are_rare(self.cursor, sample, parameters)
+        return not self.steady and self.database.are_rare(self.cursor, sample, parameters)
 
 
 class _Stream:

@@ -33,8 +33,9 @@ from fpinq.model.transformations import Partitioning
 class DuckDB:
     """Turns plans into exact integers with DuckDB. Safe to use from several threads."""
 
-    # Whether a look at the data may choose the faster of two ways: one record could tip it for all rows.
-    samples = True
+    # Whether the same steps are taken whatever the data is. A look at it may choose the faster of two ways,
+    # but then one record can tip it for all rows, and whoever has a clock sees that.
+    steady = False
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -217,7 +218,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with self._cursor(database) as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor, self.samples))
+            lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
@@ -237,7 +238,7 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with database.cursor() as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor, self.samples))
+            lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
             table = canonical(lowering.plan(plan))
             sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
             cursor.execute(sql, lowering.parameters.given())
@@ -249,7 +250,7 @@ class DuckDB:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
         database = self._database
         with database.cursor() as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor, self.samples))
+            lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
             measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
@@ -286,7 +287,7 @@ class DuckDB:
         """Opened when first needed: often that is a root with files."""
         with self._lock:
             if self._opened is None:
-                self._opened = Database(spill=self._spill)
+                self._opened = Database(spill=self._spill, steady=self.steady)
             return self._opened
 
     def _allow(self, files: Sequence[Pin]) -> None:
@@ -296,7 +297,7 @@ class DuckDB:
         paths = known.union(pin.path for pin in files)
         if paths == known:
             return
-        database = Database(paths, self._spill)
+        database = Database(paths, self._spill, steady=self.steady)
         if before is not None:
             for relation in self._tables:
                 database.take_over(before, relation)

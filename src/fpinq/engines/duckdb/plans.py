@@ -76,7 +76,14 @@ from fpinq.model.transformations import (
 
 
 class Looks(Protocol):
-    """What the lowering may ask about the data: which way is the faster one. All ways find the same rows."""
+    """What the lowering may ask about the data: which way is the faster one. All ways find the same rows.
+
+    Steady: no record decides how the others are worked on.
+    """
+
+    @property
+    def steady(self) -> bool:
+        """Whether the same steps are taken whatever the data is."""
 
     def cut(self, source: Source, unit: int, at_most: int) -> str | None:
         """The relation of the row numbers beyond the first rows of each person, if there is one."""
@@ -223,10 +230,20 @@ class Lowering:
                 # The larger multiplicity: number the copies of a record on each side, then union.
                 return _combined(left, "UNION", right, numbered=True)
             case Intersect(bag=bag):
-                return _combined(left, "INTERSECT ALL" if bag else "INTERSECT", right)
+                return self._compared(left, "INTERSECT ALL" if bag else "INTERSECT", right)
             case Except(bag=bag):
-                return _combined(left, "EXCEPT ALL" if bag else "EXCEPT", right)
+                return self._compared(left, "EXCEPT ALL" if bag else "EXCEPT", right)
         raise AssertionError("not a transformation of two tables")
+
+    def _compared(self, left: Relation, how: str, right: Relation) -> Relation:
+        """The left's rows that are, or are not, among the right's; as `_paired` where it has to be steady."""
+        if not self.looks.steady:
+            return _combined(left, how, right)
+        listed = [column.sql for column in left.columns] + [UNIT] * left.per_person
+        marked = f"SELECT {left.listed}, FALSE AS z FROM {left.source}"
+        source = f"({marked} {how} ({_never_empty(listed, right.source)}))"
+        columns = tuple(a.or_(b) for a, b in zip(left.columns, right.columns, strict=True))
+        return replace(left, source=f"(SELECT {left.listed} FROM {source})", columns=columns)
 
     # ── rows ─────────────────────────────────────────────────────────────────────────
 
@@ -367,16 +384,16 @@ class Lowering:
     def _join(self, join: Join, left: Relation, right: Relation, schema: Schema) -> Relation:
         lefts = self._truncated(left, join.left_keys, join.left, null=join.outer)
         rights = self._truncated(right, join.right_keys, join.right)
-        on = [f"l.k{i} = r.k{i}" for i in range(len(join.left_keys))]
-        if left.per_person and right.per_person:
-            on.append(f"l.{UNIT} = r.{UNIT}")
+        names = [f"k{i}" for i in range(len(join.left_keys))]
+        names += [UNIT] * (left.per_person and right.per_person)
         n = len(left.columns)
         shifted = [replace(code, sql=f"c{n + i}") for i, code in enumerate(right.columns)]
         listed = [f"l.{code.sql} AS {code.sql}" for code in left.columns]
         listed += [f"r.{a.sql} AS {b.sql}" for a, b in zip(right.columns, shifted, strict=True)]
         if left.per_person or right.per_person:
             listed.append(f"{'l' if left.per_person else 'r'}.{UNIT} AS {UNIT}")
-        pair = f"{lefts} AS l {'LEFT' if join.outer else 'INNER'} JOIN {rights} AS r ON {' AND '.join(on)}"
+        how = "LEFT" if join.outer else "INNER"
+        pair = self._paired(how, lefts, right, rights, names)
         source = f"(SELECT {', '.join(listed)} FROM {pair})"
         both = joined_schema(left.schema, right.schema)
         pairs = Relation(source, both, (*left.columns, *shifted), left.per_person or right.per_person)
@@ -397,12 +414,24 @@ class Lowering:
     def _semi_join(self, join: SemiJoin, left: Relation, right: Relation) -> Relation:
         lefts, names = self._keyed(left, join.left_keys)
         rights, _ = self._keyed(right, join.right_keys, null=False)
-        on = [f"l.{name} = r.{name}" for name in names]
-        if right.per_person:
-            on.append(f"l.{UNIT} = r.{UNIT}")
-        exists = f"EXISTS (SELECT 1 FROM {rights} AS r WHERE {' AND '.join(on)})"
-        test = exists if join.keep else f"NOT {exists}"
-        return replace(left, source=f"(SELECT {left.listed} FROM {lefts} AS l WHERE {test})")
+        pair = self._paired("SEMI" if join.keep else "ANTI", lefts, right, rights, _all(right, names))
+        return replace(left, source=f"(SELECT {left.listed} FROM {pair})")
+
+    def _paired(self, how: str, lefts: str, right: Relation, rights: str, names: Sequence[str]) -> str:
+        """l JOIN r on equal names; the right has none that are null.
+
+        Where the right of a join is empty DuckDB does not look at the left, so one
+        record could save all of its work. Steady, the right has a row that is equal
+        to none: the mark z tells it from the others.
+        """
+        if not self.looks.steady:
+            on = " AND ".join(f"l.{name} = r.{name}" for name in names)
+            return f"{lefts} AS l {how} JOIN {rights} AS r ON {on}"
+        keys = [name for name in names if name != UNIT]
+        listed = [column.sql for column in right.columns] + [UNIT] * right.per_person + keys
+        on = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in [*names, "z"])
+        marked = f"(SELECT *, FALSE AS z FROM {lefts})"
+        return f"{marked} AS l {how} JOIN ({_never_empty(listed, rights)}) AS r ON {on}"
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────
@@ -427,6 +456,12 @@ def _project(scope: Scope, table: Relation, schema: Schema, codes: Sequence[Code
     named = [(column.sql, code) for column, code in zip(columns, codes, strict=True)]
     source = f"({scope.select(table.source, [*named, *_unit(table.per_person)])})"
     return Relation(source, schema, columns, table.per_person)
+
+
+def _never_empty(listed: Sequence[str], source: str) -> str:
+    """The rows of a source, marked as such, and one more that is marked otherwise."""
+    nothing = ", ".join(["NULL"] * len(listed))
+    return f"SELECT {', '.join(listed)}, FALSE AS z FROM {source} UNION ALL SELECT {nothing}, TRUE"
 
 
 def _combined(left: Relation, how: str, right: Relation, *, numbered: bool = False) -> Relation:
