@@ -170,9 +170,8 @@ def test_a_value_of_another_type_is_null_and_changes_no_other(type_: Type, engin
     made.close()
 
 
-@pytest.mark.parametrize(
-    ("engine", "kind"), [("duckdb", "dicts"), ("duckdb", "pandas"), ("reference", "dicts")]
-)
+@pytest.mark.parametrize("kind", ["dicts", "pandas"])
+@pytest.mark.parametrize("engine", sorted(ENGINES))
 @pytest.mark.parametrize("type_", sorted(ODD, key=lambda t: t.value))
 def test_what_cannot_be_converted_is_null(type_: Type, engine: str, kind: str) -> None:
     value, _ = ODD[type_]

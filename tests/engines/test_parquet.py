@@ -271,9 +271,10 @@ def test_nanoseconds_are_the_whole_microseconds_before_them(
     assert bag(db.rows(RootTable("t")).rows) == bag((micros,) for micros in MICROS)
 
 
-@pytest.mark.parametrize("kind", ["objects", "dicts"])
-def test_nanoseconds_are_the_same_to_the_reference(kind: str) -> None:
-    table = relation(IN_MEMORY[kind](in_nanoseconds(None)))
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+@pytest.mark.parametrize("kind", sorted(IN_MEMORY))
+def test_nanoseconds_are_the_same_to_the_reference(kind: str, zone: str | None) -> None:
+    table = relation(IN_MEMORY[kind](in_nanoseconds(zone)))
     assert bag(table.rows) == bag((micros,) for micros in MICROS)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -45,6 +46,10 @@ def as_polars(folder: Path, schema: Schema, rows: Rows) -> Any:
     return pl.from_arrow(as_arrow(folder, schema, rows))
 
 
+def as_pandas(folder: Path, schema: Schema, rows: Rows) -> Any:
+    return as_arrow(folder, schema, rows).to_pandas(types_mapper=pd.ArrowDtype)
+
+
 def by_duckdb(source: Any, schema: Schema) -> Counter[str]:
     engine = DuckDB()
     assert engine.add_root("t", source, schema=dict(schema.columns)) == schema
@@ -62,7 +67,7 @@ def by_reference(source: Any, schema: Schema) -> Counter[str]:
 
 
 WAYS = [(by_duckdb, way) for way in (in_a_file, in_a_folder, as_dicts, as_arrow, as_polars)]
-WAYS += [(by_reference, as_dicts)]
+WAYS += [(by_reference, way) for way in (as_dicts, as_arrow, as_polars, as_pandas)] + [(by_duckdb, as_pandas)]
 
 
 @st.composite

@@ -1,9 +1,9 @@
 """The reference engine behind the engines' interface: for documentation, tests and small tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fpinq.engines import reference, rows, text
+from fpinq.engines import frames, reference, rows, text
 from fpinq.engines.files import Files, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.reference import PersonBag, Relation
@@ -121,8 +121,9 @@ class ReferenceEngine:
 
 
 def relation(source: object, types: Mapping[str, Type] | None = None) -> Relation:
-    """Rows in memory as a relation; the types are read off the values where they are not given."""
-    columns = rows.of_rows(_rows(source), types)
+    """What is in memory as a relation; types that nobody states are read off the values."""
+    typed = frames.is_frame(source)
+    columns = frames.of_frame(source, types) if typed else rows.of_rows(_rows(source), types)
     schema = Schema(tuple((name, type_) for name, (type_, _) in columns.items()))
     return Relation(schema, tuple(zip(*(values for _, values in columns.values()), strict=True)))
 
@@ -153,22 +154,11 @@ def _within(value: Value, most: int) -> Value:
     return None if isinstance(value, str) and len(value) > most else value
 
 
-def _rows(source: object) -> list[Mapping[str, Any]]:
-    found: Iterable[Any]
-    # pandas, polars and pyarrow, without importing any of them.
-    if hasattr(source, "to_pylist"):
-        found = source.to_pylist()
-    elif hasattr(source, "to_dicts"):
-        found = source.to_dicts()
-    elif hasattr(source, "to_dict") and hasattr(source, "columns"):
-        found = source.to_dict("records")
-    elif isinstance(source, list | tuple):
-        found = source
-    else:
+def _rows(source: object) -> Sequence[Mapping[str, Any]]:
+    if not isinstance(source, list | tuple):
         raise BadData(
             "the reference engine takes a list of dicts, a data frame or csv files; else use engine='duckdb'"
         )
-    listed = list(found)
-    if not rows.is_rows(listed):
+    if not rows.is_rows(source):
         raise BadData("rows must be dicts from column names to values, such as {'age': 37}")
-    return listed
+    return source
