@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -85,6 +86,8 @@ def read(engine: Any, name: str, frame: Any, type_: Type | None) -> tuple[Schema
 
 @pytest.mark.parametrize("kind", sorted(FRAMES))
 def test_the_reference_reads_a_frame_as_duckdb_does(kind: str) -> None:
+    if kind.endswith(" null") and duckdb.__version__ < "2":
+        pytest.skip("DuckDB 1 says that a column of Arrow's type null is one of integers")
     plain, engine = ReferenceEngine(), DuckDB()
     for stated in (None, *Type):
         found = [read(one, f"as {stated}", FRAMES[kind], stated) for one in (plain, engine)]
