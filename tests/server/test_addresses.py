@@ -70,6 +70,7 @@ def test_the_catalog_says_what_is_public(live: Live) -> None:
             {
                 "name": "people",
                 "rows_per_unit": None,
+                "rows_at_most": 100_000,
                 "columns": {},
                 "schema": [["age", "int64"], ["gender", "int64"], ["name", "string"]],
             }

@@ -41,6 +41,25 @@ def test_what_is_not_understood_is_told_so_at_the_quantum(tmp_path: Path, sent: 
         assert told.split()[1] in (b"400", b"404")
 
 
+def test_nobody_is_told_to_go_on_before_the_quantum(tmp_path: Path) -> None:
+    quantum = Fraction(3, 10)
+    with serve(tmp_path, people(1), quantum_seconds=quantum) as live, opened(live) as asking:
+        token = live.token()
+        head = (
+            f"POST /sessions/x/actions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+            "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        )
+        began = time.monotonic()
+        asking.sendall(head.encode())
+        asking.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            asking.recv(1)
+        asking.settimeout(30)
+        asking.sendall(b"{}")
+        assert asking.recv(1000).split()[1] in (b"400", b"404")
+        assert time.monotonic() - began >= quantum - Fraction(1, 100)
+
+
 def test_a_head_that_dribbles_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
     with serve(tmp_path, people(1)) as live, opened(live) as stranger:

@@ -57,6 +57,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # uvicorn
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of several."""
         super().data_received(data)
+        self._promise_nothing()
         if self._is_answering():
             self._stop_expecting()
             return
@@ -66,6 +67,12 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # uvicorn
             self.transport.close()
         elif self._asking is None:
             self._expect_a_head()
+
+    def _promise_nothing(self) -> None:
+        """Nobody is told to go on: that would be a reply before the quantum."""
+        for cycle in (self.cycle, *(waiting for waiting, *_ in getattr(self, "pipeline", ()))):
+            if cycle is not None:
+                cycle.waiting_for_100_continue = False
 
     def send_400_response(self, msg: str) -> None:
         """What came is not HTTP."""
