@@ -136,8 +136,9 @@ def test_a_line_more_leaves_all_other_records_as_they_were(
         strict=True,
     ):
         if isinstance(was, str) or isinstance(now, str):
-            # Refused, for all values of a column at once: see docs/decisions/0066.
-            assert "none of its values is" in (was if isinstance(was, str) else now)
+            # Refused, for all values of a column at once, or for all lines: see docs/decisions/0066.
+            refused = was if isinstance(was, str) else now
+            assert "none of its values is" in refused or "no line is a record" in refused
             continue
         left = list(now[1])
         for record in was[1]:
@@ -197,6 +198,42 @@ def test_a_refused_file_leaves_nothing_behind(tmp_path: Path) -> None:
         ("r0",)
     ]
     engine.close()
+
+
+SCHEMA = {"a": Type.STRING, "b": Type.STRING}
+NO_RECORDS: list[tuple[bytes, Dialect]] = [
+    (b"a,b\nsecret7,secret7,\nsecret7,secret7,\n", Dialect()),
+    (b"a;b\nsecret7,secret7\n", Dialect(";")),
+    (b"secret7,secret7,secret7\n", Dialect(header=False)),
+    (b"\xef\xbb\xbfsecret7\r\n", Dialect(header=False)),
+    ("a,b\nsecret7,é\n\nsecret7,ü\n".encode("latin-1"), Dialect()),
+    (b"a,b\n\n" + b"x" * (text.MAX_LINE + 1), Dialect()),
+    (b'a,b\nsecret7,"x"y"\n', Dialect()),
+]
+
+
+@pytest.mark.parametrize(("data", "dialect"), NO_RECORDS)
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_lines_of_which_none_is_a_record_are_no_empty_table(
+    readers: Readers, tmp_path: Path, data: bytes, dialect: Dialect, schema: Any
+) -> None:
+    if schema is None and not dialect.header:
+        return
+    for found in readers.read(f"t{next(_numbers)}", {"x.csv": data}, tmp_path, schema, dialect):
+        assert f"with {dialect.delimiter or ','!r} between its fields, 2 of them" in found
+        assert "secret7" not in found
+
+
+@pytest.mark.parametrize("data", [b"a,b", b"a,b\n", b"\xef\xbb\xbfa,b\r\n\r\n\n"])
+def test_no_lines_are_an_empty_table(readers: Readers, tmp_path: Path, data: bytes) -> None:
+    for found in readers.read(f"t{next(_numbers)}", {"x.csv": data}, tmp_path, SCHEMA):
+        assert found == (Schema.of(SCHEMA), [])
+
+
+def test_one_record_is_enough_in_all_files(readers: Readers, tmp_path: Path) -> None:
+    files = {"1.csv": b"a,b\n1,2,\n", "2.csv": b"a,b\n1,2\n"}
+    for found in readers.read(f"t{next(_numbers)}", files, tmp_path, SCHEMA):
+        assert found[1] == ["('1', '2')"]
 
 
 def test_no_message_quotes_a_line(readers: Readers, tmp_path: Path) -> None:

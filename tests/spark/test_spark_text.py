@@ -146,6 +146,17 @@ def test_records_like_the_header_are_counted(spark: Any, tmp_path: Path) -> None
     assert read(spark, stored(files, tmp_path), schema) == defined(files, schema)
 
 
+def test_lines_of_which_none_is_a_record_are_no_empty_table(spark: Any, tmp_path: Path) -> None:
+    schema = {"a": Type.STRING, "b": Type.STRING}
+    lines = {b"a,b\n1,2,\n": True, b"a,b\n1,\xe9\n": True, b"a,b\n\r\n\n": False, b"a,b\n": False}
+    for data, refused in lines.items():
+        (path,) = stored({"x.csv": data}, tmp_path)
+        expected = defined({"x.csv": data}, schema)
+        assert isinstance(expected, str) is refused
+        for source in (path, f"file://{path}"):
+            assert read(spark, source, schema) == expected
+
+
 def test_a_file_cut_into_pieces_has_the_same_lines(small: Any, tmp_path: Path) -> None:
     lines = [b'%d,"x, ""%s"""' % (i, b"y" * (i % 70)) for i in range(300)] + [b"", b"\r", b"\xff"] * 20
     random.shuffle(lines)

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from io import BytesIO
 from itertools import chain
 from math import inf
 from typing import BinaryIO
@@ -126,6 +127,13 @@ def opened(path: str) -> BinaryIO:
     if path.lower().endswith(".gz"):
         return gzip.open(path)  # type: ignore[return-value]
     return open(path, "rb")
+
+
+def has_lines(file: BinaryIO, header: bool) -> bool:
+    """Whether a file has a line that is not blank, after its header; also one that cannot be a record."""
+    if header:
+        file.readline()
+    return any(part.removeprefix(_MARK).strip(b"\r\n") for part in iter(lambda: file.read(MAX_LINE), b""))
 
 
 # ── lines to fields ──────────────────────────────────────────────────────────────────
@@ -270,6 +278,8 @@ def read(
             found = fields(line, stated.of(path)) if line else None
             if found is not None and len(found) == len(names[path]):
                 table.append([found[place] for place in at])
+    if not table:
+        check_no_lines(any(has_lines(BytesIO(data), stated.header) for data in files.values()), names, stated)
     if schema is None:
         columns = zip(*table, strict=True) if table else [()] * len(wanted)
         schema = {name: narrowest(column, stated.dates) for name, column in zip(wanted, columns, strict=True)}
@@ -283,6 +293,18 @@ def read(
             name, type_, bool(present), any(is_of(field, type_, stated.dates) for field in present)
         )
     return dict(schema), records
+
+
+def check_no_lines(some: bool, names: Mapping[str, Sequence[str]], dialect: Dialect) -> None:
+    """BadData if a table without records has lines: they are written in another way, not all wrong."""
+    if some:
+        path, columns = next(iter(names.items()))
+        width, between = len(columns), dialect.of(path).delimiter
+        raise BadData(
+            f"{path}: no line is a record, UTF-8 with {between!r} between its fields, {width} of them: "
+            "say another delimiter with dialect=…, or name every column, in the header or, without one, in "
+            "the schema. A delimiter at the end of a line begins a field, too"
+        )
 
 
 def named(names: Mapping[str, Sequence[str]]) -> list[str]:

@@ -46,6 +46,8 @@ def store(
     try:
         for path in files.paths:
             _add_fields(database, fields, path, names[path], wanted, stated.of(path))
+        if _totals(database, fields, ["count(*)"]) == [0]:
+            text.check_no_lines(any(_has_lines(path, stated) for path in files.paths), names, stated)
         types = schema or dict(zip(wanted, _types(database, fields, len(wanted), stated.dates), strict=True))
         _add_cells(database, relation, fields, types, stated.dates, lengths or {})
         if not files.hold():
@@ -61,6 +63,11 @@ def store(
 def _first_line(path: str) -> list[str]:
     with text.opened(path) as file:
         return [block.partition("\n")[0] for block in islice(text.blocks(file), 1)]
+
+
+def _has_lines(path: str, dialect: Dialect) -> bool:
+    with text.opened(path) as file:
+        return text.has_lines(file, dialect.header)
 
 
 # ── lines ────────────────────────────────────────────────────────────────────────────

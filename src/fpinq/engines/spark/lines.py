@@ -123,11 +123,26 @@ def read(
     if found.lines not in (None, lines):
         raise BadData("Spark does not find as many lines as the files have")
     fields = f"({' UNION ALL '.join(selects)})"
+    if not session.sql(f"SELECT 1 FROM {fields} LIMIT 1", args=bound.given()).collect():
+        text.check_no_lines(_has_lines(session, found, stated.header), names, stated)
     types = _types(session, fields, wanted, schema, stated.dates, bound)
     scope = _scope(len(wanted), bound)
     cells = [text.cell(Column(f"f{i}"), type_, stated.dates) for i, type_ in enumerate(types)]
     sql = scope.select(fields, [(f"c{i}", scope.output(cell)) for i, cell in enumerate(cells)])
     return session.sql(sql, args=bound.given()).toDF(*wanted)
+
+
+def _has_lines(session: "SparkSession", found: Found, header: bool) -> bool:
+    """Whether there are lines that are not blank, besides headers."""
+    if found.lines is not None:
+        return any(_has_lines_here(path, header) for path in found.first)
+    lines = raw(session, list(found.first), **_NOT_TOO_LONG).where("value <> '' AND value <> char(13)")
+    return lines.count() > (len(found.first) if header else 0)
+
+
+def _has_lines_here(path: str, header: bool) -> bool:
+    with text.opened(path) as file:
+        return text.has_lines(file, header)
 
 
 def _alike(
