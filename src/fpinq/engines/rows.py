@@ -11,8 +11,6 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-
 from fpinq.engines.files import TEXT, Files, is_files, resolve
 from fpinq.model.errors import BadData, BadExpression, suggest
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
@@ -22,7 +20,6 @@ Columns = dict[str, tuple[Type, list[Value]]]
 # Known by what they are: a class may say that it equals another.
 _OWN = frozenset(map(id, (bool, int, float, str, date, datetime, type(None))))
 _FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
-_SCALARS = np.bool_ | np.integer | np.floating | np.str_
 
 
 def is_rows(source: object) -> bool:
@@ -125,9 +122,12 @@ def _python(value: Any) -> Any:
     kind = type(value)  # what it is: __class__ is what it says
     if id(kind) in _OWN:
         return value
+    import numpy as np  # seldom needed
+
     if issubclass(kind, np.datetime64):
         return _moment(value)
-    if issubclass(kind, _SCALARS) and not issubclass(kind, np.timedelta64):
+    scalars = np.bool_ | np.integer | np.floating | np.str_
+    if issubclass(kind, scalars) and not issubclass(kind, np.timedelta64):
         return value.item()
     if kind.__module__.partition(".")[0] == "pandas":
         return value.to_pydatetime(warn=False) if kind.__name__ == "Timestamp" else None
@@ -138,6 +138,8 @@ def _python(value: Any) -> Any:
 
 def _moment(value: Any) -> datetime | None:
     """A time of NumPy's in whole microseconds, those before it; null outside the years 1 to 9999."""
+    import numpy as np
+
     unit, step = np.datetime_data(value.dtype)
     if np.isnat(value):
         return None
