@@ -14,7 +14,7 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "_passed", set())
 
 
-@pytest.mark.parametrize("version", ["3.5.9", "4.4.0", "4.10.1", "5.0.0-SNAPSHOT", "unknown"])
+@pytest.mark.parametrize("version", ["3.5.9", "4.0.4", "4.4.0", "4.10.1", "5.0.0-SNAPSHOT", "unknown"])
 def test_a_version_that_was_not_tested_is_refused(untried: None, version: str) -> None:
     session: Any = SimpleNamespace(version=version)
     with pytest.raises(UnfitEngine, match="was not tested on"):

@@ -8,6 +8,7 @@ there are too many, the one that has been silent longest makes way.
 
 import resource
 from asyncio import TimerHandle, Transport
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -15,6 +16,12 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 10.0
 HEAD_BYTES = 2**16
+# Where a machine sets no limit of its own.
+MOST_FILES = 2**16
+
+
+def _bounded(limit: int) -> int:
+    return MOST_FILES if limit == resource.RLIM_INFINITY else min(limit, MOST_FILES)
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # uvicorn's own is one of two
@@ -29,10 +36,12 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # uvicorn
     @classmethod
     def configure(cls, quantum_seconds: float) -> None:
         """Bounds for this process."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft, hard = (_bounded(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
         if hard > soft:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        cls.quantum_seconds, cls.at_most = quantum_seconds, max(1, max(soft, hard) // 2)
+            with suppress(OSError, ValueError):  # a machine may not allow what it says it does
+                resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+                soft = hard
+        cls.quantum_seconds, cls.at_most = quantum_seconds, max(1, soft // 2)
 
     def connection_made(self, transport: Transport) -> None:
         """Somebody is there, and has so long to ask."""

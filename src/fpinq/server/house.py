@@ -90,7 +90,7 @@ class House:
             "caps": {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
             "cap": data_set.caps.get(EVERYBODY),
             "block_of": data_set.block_of,
-            "read_off": bool(untold(data_set)),
+            "read_off": bool(untold(replace(data_set, tables=found))),
         }
         self.ledger.check(name, data_set.budget, **facts)
         with _about(name):

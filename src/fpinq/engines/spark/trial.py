@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The suites run on the first of these and on the newest (make spark-oldest, make spark).
-FIRST, BEYOND = (4, 0), (4, 4)
+FIRST, BEYOND = (4, 0, 5), (4, 4)
 
 _SCHEMA = Schema.of({"k": Type.STRING, "x": Type.INT64})
 _SHAPE = Persons("k", (("p", _SCHEMA),))
@@ -46,7 +46,7 @@ def check(adaptive: "SparkSession", plain: "SparkSession") -> None:
         if version in _passed:
             return
         if not FIRST <= _series(version) < BEYOND:
-            tested = f"{FIRST[0]}.{FIRST[1]} or later, before {BEYOND[0]}.{BEYOND[1]}"
+            tested = f"{'.'.join(map(str, FIRST))} or later, before {'.'.join(map(str, BEYOND))}"
             raise UnfitEngine(f"this is Spark {version}, which fpinq was not tested on: use {tested}")
         for session in (adaptive, plain):
             if any(_measured(session, *question) != _known(*question) for question in _questions()):
@@ -55,7 +55,7 @@ def check(adaptive: "SparkSession", plain: "SparkSession") -> None:
 
 
 def _series(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)[:2]))
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 Question = tuple[Plan, Partitioning | None, list[PrimitiveQuery]]
