@@ -149,7 +149,7 @@ def test_other_types_are_converted_where_nothing_is_lost(db: DuckDB) -> None:
     found = dict(zip(names, row, strict=True))
     assert found == {
         "a": 1, "b": 2, "c": None, "d": 7, "e": 1.5, "f": 2.25, "g": "x", "h": -5,
-        "j": datetime(2024, 1, 1, 0, 0, 1), "k": datetime(2024, 1, 1, 0, 0, 0, 123_457),
+        "j": datetime(2024, 1, 1, 0, 0, 1), "k": datetime(2024, 1, 1, 0, 0, 0, 123_456),
         "l": datetime(2024, 1, 1, 10), "m": None, "n": 0.0, "o": None, "p": None, "q": None, "r": None,
         "s": None,
         "v": None, "w": "00000000-0000-0000-0000-000000000001",

@@ -21,6 +21,7 @@ from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Te
 from fpinq.model.queries import Count
 from fpinq.model.transformations import (
     All,
+    Concat,
     Except,
     First,
     GroupBy,
@@ -148,6 +149,16 @@ def test_nor_does_a_person() -> None:
         found.append(worked(engine, Term(Flatten(body), (T,))))
     assert found[0]
     assert found[0] == found[1]
+
+
+def test_nothing_is_computed_for_a_public_row_once_instead_of_for_each_person() -> None:
+    public = Term(LiteralTable(SCHEMA, tuple((i, "é") for i in range(20))), ())
+    body = Term(Concat(), (public, PersonTable("t", 1)))
+    engine = Steady()
+    schemas = {"t": {"id": Type.INT64, "name": Type.STRING}}
+    engine.add_persons("t", {"t": rows(present=True, number=30)}, unit="id", schemas=schemas)
+    _, explained = engine.explain(Term(Flatten(body), (T,)), None, [Count()])
+    assert "cross product" not in explained.lower().replace("_", " ")
 
 
 def kinds(engine: DuckDB, plan: Plan) -> str:

@@ -109,9 +109,9 @@ class DyingAnchor:
         self._anchor, self._points, self.place = anchor, points, anchor.place
         write = anchor._write
 
-        def dying(mark: Mark, folder: int) -> None:
+        def dying(mark: Mark) -> None:
             points.pass_one()
-            write(mark, folder)
+            write(mark)
             points.pass_one()
 
         anchor._write = dying  # type: ignore[method-assign]

@@ -243,6 +243,22 @@ def test_the_cache_is_bounded() -> None:
     assert engine.diary.count("measure") == 5
 
 
+def test_what_the_cache_forgets_does_not_depend_on_an_answer() -> None:
+    from fpinq.model.plans import RootTable, Term
+    from fpinq.runtime.statistics import Statistics
+
+    kept = []
+    for rows in (ROWS, ROWS[1:]):
+        engine = Watched([])
+        engine.add_root("data", rows)
+        statistics = Statistics(engine, max_integers=5)
+        everybody, one = RootTable("data"), Apply("equal", (Column("b"), Literal.of(0)))
+        for plan in (everybody, Term(Where(one), (everybody,)), RootTable("data"), everybody):
+            statistics.measure(plan, None, [Count()])
+        kept.append(engine.diary.count("measure"))
+    assert kept[0] == kept[1]
+
+
 def test_too_many_siblings_are_measured_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fpinq.runtime.statistics.MAX_SIBLINGS", 2)
     world = World(budget=10)

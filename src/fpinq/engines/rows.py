@@ -39,8 +39,12 @@ def object_columns(source: Any) -> list[str]:
 
 
 def _is_of_objects(dtype: Any) -> bool:
-    categories = getattr(dtype, "categories", None)  # of pandas: what the categories are is the type
-    return str(dtype if categories is None else categories.dtype) == "object"
+    categories = getattr(dtype, "categories", None)
+    if (
+        categories is not None
+    ):  # of pandas: texts are texts, but other types change where one value is missing
+        return str(categories.dtype) not in ("str", "string")
+    return str(dtype) == "object"
 
 
 def states_types(source: Any) -> bool:

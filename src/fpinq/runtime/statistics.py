@@ -18,7 +18,7 @@ from threading import Lock
 from fpinq.engines.interface import Engine
 from fpinq.model.expressions import Column
 from fpinq.model.plans import Plan, Term
-from fpinq.model.queries import Frequencies, PrimitiveQuery, Statistic, measured
+from fpinq.model.queries import Choice, Frequencies, Moments, PrimitiveQuery, Statistic, measured
 from fpinq.model.transformations import Partitioning, PartOf, Select, Where
 
 MAX_INTEGERS = 2_000_000
@@ -59,7 +59,7 @@ class Statistics:
         self._engine = engine
         self._max_integers = max_integers
         # A key names a plan by its id: the entry keeps the plan, so that no other gets that id.
-        self._measured: OrderedDict[Hashable, tuple[Plan, list[Statistic]]] = OrderedDict()
+        self._measured: OrderedDict[Hashable, tuple[Plan, int, list[Statistic]]] = OrderedDict()
         self._integers = 0
         self._lock = Lock()
 
@@ -71,7 +71,7 @@ class Statistics:
         if by is None and (part := _part_of(plan, queries[0])) is not None:
             return [self._of_siblings(*part, queries[0])]
         key = (id(plan), by, tuple(queries))
-        return self._once(key, plan, lambda: self._engine.measure(plan, by, queries))
+        return self._once(key, plan, _weight(queries), lambda: self._engine.measure(plan, by, queries))
 
     def _of_siblings(self, siblings: Siblings, index: int, query: PrimitiveQuery) -> Statistic:
         def scan() -> list[Statistic]:
@@ -79,26 +79,42 @@ class Statistics:
             return self._engine.measure(together, by, [query] * len(by.keys))
 
         key = (siblings.steps, siblings.by, id(siblings.parent), query)
-        return self._once(key, siblings.parent, scan)[index]
+        weight = _weight([query]) * len(siblings.by.keys)
+        return self._once(key, siblings.parent, weight, scan)[index]
 
-    def _once(self, key: Hashable, plan: Plan, scan: Callable[[], list[Statistic]]) -> list[Statistic]:
+    def _once(
+        self, key: Hashable, plan: Plan, weight: int, scan: Callable[[], list[Statistic]]
+    ) -> list[Statistic]:
         with self._lock:
             if key in self._measured:
                 self._measured.move_to_end(key)
-                return self._measured[key][1]
+                return self._measured[key][2]
         statistics = scan()  # without the lock: others may measure at the same time
         with self._lock:
             if key not in self._measured:
-                self._measured[key] = (plan, statistics)
-                self._integers += _size(statistics)
+                self._measured[key] = (plan, weight, statistics)
+                self._integers += weight
             while self._integers > self._max_integers:
-                _, (_, forgotten) = self._measured.popitem(last=False)
-                self._integers -= _size(forgotten)
+                _, (_, forgotten, _) = self._measured.popitem(last=False)
+                self._integers -= forgotten
         return statistics
 
 
-def _size(statistics: list[Statistic]) -> int:
-    return sum(1 + len(statistic) for statistic in statistics)
+def _weight(queries: Sequence[PrimitiveQuery]) -> int:
+    """How many integers statistics can have: what is kept depends on what was asked, never on an answer."""
+    return sum(1 + _coordinates(query) for query in queries)
+
+
+def _coordinates(query: PrimitiveQuery) -> int:
+    match query:
+        case Frequencies(of=clamp):
+            return clamp.width + 1
+        case Moments(degree=degree):
+            return degree + 1
+        case Choice(of=clamps):
+            return len(clamps)
+        case _:
+            return 1
 
 
 def _part_of(plan: Plan, query: PrimitiveQuery) -> tuple[Siblings, int] | None:

@@ -29,9 +29,9 @@ INTO_READING = (
     "statistics_propagation",
     "type_pushdown",
 )
-# What chooses by the number of rows which side of a join is kept in memory: one record could tip it
-# (docs/decisions/0062). Filters that are pulled up come down again by these only.
-BY_SIZE = ("build_side_probe_side", "filter_pullup", "join_order")
+# What chooses by the number of rows which side of a join is kept in memory, or how the first rows are found:
+# one record could tip it (docs/decisions/0062). Filters that are pulled up come down again by these only.
+BY_SIZE = ("build_side_probe_side", "filter_pullup", "join_order", "top_n")
 # How many bounds per table are kept ready: each takes eight bytes per row at the most.
 _MAX_CUTS = 8
 # How many samples are remembered.

@@ -338,8 +338,13 @@ class Lowering:
             rows = rows_of_persons(stored, stored.schema.names().index(persons.shape.unit))
             ids.append(f"SELECT {UNIT} FROM {rows.source}")
         everybody = f"(SELECT DISTINCT {UNIT} FROM ({' UNION ALL '.join(ids)}))"
-        source = f"(SELECT {table.listed}, {UNIT} FROM {table.source} CROSS JOIN {everybody})"
-        return replace(table, source=source, per_person=True)
+        pairs = f"{table.source} CROSS JOIN {everybody}"
+        if self.looks.steady:
+            # What follows a cross product is computed once for a row of its larger side, whichever that is.
+            left = f"(SELECT {table.listed}, FALSE AS z FROM {table.source})"
+            right = f"(SELECT {UNIT}, {UNIT} IS NULL AS z FROM {everybody})"
+            pairs = f"{left} AS l JOIN {right} AS r ON l.z = r.z"
+        return replace(table, source=f"(SELECT {table.listed}, {UNIT} FROM {pairs})", per_person=True)
 
     # ── groups ───────────────────────────────────────────────────────────────────────
 
