@@ -74,7 +74,8 @@ spark-oldest:
 	$(PYTHON) -m venv .venv-spark
 	.venv-spark/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[spark]" \
 	  "pyspark==$(OLDEST_SPARK)" hypothesis pandas polars pytest pytest-xdist
-	.venv-spark/bin/python -m pytest -rs -n 2 --dist loadfile -W ignore::FutureWarning \
+	.venv-spark/bin/python -m pytest -rs -n 2 --dist loadfile -W ignore::FutureWarning -W ignore::ResourceWarning \
+	  -W ignore::pytest.PytestUnraisableExceptionWarning \
 	  $(addprefix tests/spark/test_spark_,files.py text.py encodings.py trial.py)
 
 clean:
