@@ -3,7 +3,7 @@
     The rules of [General] on public state only, over exact rationals, so that
     [Compute] runs them; and the proof that they agree, step for step, with the
     rules the theorem speaks of.  A test can then run the same commands through
-    this file and through [model/sources.py] and compare.
+    this file and through [model/accounts.py] and compare.
 
     How to call it.  Write a file such as
 

@@ -1,6 +1,6 @@
 (** * The scaling factor
 
-    [model/sources.py: scaling_factor] in Coq.  What a program is told about a
+    [model/accounts.py: scaling_factor] in Coq.  What a program is told about a
     table is one number: what a query at e = 1 would cost the dearest root if
     nothing had been charged yet.  It is
 

@@ -1,6 +1,6 @@
 (** * Sources and accounts
 
-    [model/sources.py] in Coq.  A source is a root data set or one part of one
+    [model/accounts.py] in Coq.  A source is a root data set or one part of one
     partition.  Sources are numbered in the order they come to be: the roots
     are 0 .. roots-1, and a partition takes the next free numbers for its parts.
     A table's sensitivity is a vector over sources.

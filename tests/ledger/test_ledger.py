@@ -24,12 +24,12 @@ from fpinq.ledger.errors import (
 from fpinq.ledger.spending import GRAIN, WIDTH, units, units_text
 from fpinq.ledger.verify import replay
 from fpinq.model import errors
+from fpinq.model.accounts import certify, remaining
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.errors import BadData, DataChanged, LedgerError, ProgramError, UnknownTable
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.queries import Count
 from fpinq.model.semantics import BOTTOM, TAU, Measure, Told
-from fpinq.model.sources import certify, remaining
 from fpinq.model.transformations import Partitioning, Where
 from fpinq.runtime import Answered, ProtectedSystem, ReferenceEngine
 from traces.programs import NAMES, action, load, schema

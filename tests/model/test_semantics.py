@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpinq.checker.scope import BROAD, ROOTS, constructions, questions, start
+from fpinq.model.accounts import Accounts, Part, PartitionAccount, Root, certify, remaining
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import (
@@ -36,7 +37,6 @@ from fpinq.model.semantics import (
     initial,
     step,
 )
-from fpinq.model.sources import Accounts, Part, PartitionAccount, Root, certify, remaining
 from fpinq.model.traces import Answered, Client, Observation, traces
 from fpinq.model.transformations import (
     Aggregate,

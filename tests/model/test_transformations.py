@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from fpinq.model.accounts import UNBOUNDED
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import (
     BadExpression,
@@ -36,7 +37,6 @@ from fpinq.model.plans import (
     rows_at_most,
     stability_on,
 )
-from fpinq.model.sources import UNBOUNDED
 from fpinq.model.transformations import (
     Aggregate,
     All,

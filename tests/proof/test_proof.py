@@ -12,13 +12,13 @@ from fpinq.checker.instances import VISITS, bodies, instances, outer_bodies, out
 from fpinq.checker.mutants import MUTANTS, applied
 from fpinq.checker.scope import BINARY, SCHEMA, UNARY
 from fpinq.model import plans
+from fpinq.model.accounts import Part, Root, Source, Stability
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.errors import KernelViolation, UnboundedStability
 from fpinq.model.expressions import Column
 from fpinq.model.plans import Flatten, Transformation, shape_of, stability_on
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Configuration, Told, initial, step
-from fpinq.model.sources import Part, Root, Source, Stability
 from fpinq.model.transformations import Partitioning
 from proof.conftest import PROOF, Coq
 from proof.in_coq import shape

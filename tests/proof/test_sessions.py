@@ -16,12 +16,12 @@ from fpinq.checker.scope import BINARY, SCHEMA, UNARY
 from fpinq.ledger.entries import Registered
 from fpinq.ledger.programs import Budgets, Session, opened
 from fpinq.ledger.spending import amount, units
+from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Column
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Configuration, initial, step, with_root
-from fpinq.model.sources import Root
 from fpinq.model.transformations import Partitioning
 
 ANALYSTS = {"x": "ann", "y": "ann", "z": "bob"}

@@ -6,8 +6,8 @@ import pytest
 
 from fpinq.engines.reference import Relation, compute, measure
 from fpinq.model import errors
+from fpinq.model.accounts import certify, remaining, scaling_factor
 from fpinq.model.semantics import Measure, Told, initial, step
-from fpinq.model.sources import certify, remaining, scaling_factor
 from traces.programs import NAMES, action, load, schema
 
 

@@ -16,12 +16,12 @@ from unittest.mock import patch
 
 from fpinq.checker.programs import Violation, reports
 from fpinq.checker.scope import ASKING, BEYOND, NULLED, PARALLEL, PEOPLED, SCOPES, Scope
-from fpinq.model import plans, semantics, sources, transformations
+from fpinq.model import accounts, plans, semantics, transformations
+from fpinq.model.accounts import Accounts, Part, Sensitivity, Source
 from fpinq.model.actions import AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.expressions import Schema, Value
 from fpinq.model.plans import Shape, Transformation
 from fpinq.model.semantics import Configuration, Measure, Table, Transition
-from fpinq.model.sources import Accounts, Part, Sensitivity, Source
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
     """The kernel with the mutant's wrong rule, and without the certificate."""
     with (
         patch.object(mutant.target, mutant.attribute, mutant.wrong),
-        patch.object(sources, "certify", lambda *_: None),
+        patch.object(accounts, "certify", lambda *_: None),
     ):
         yield
 
@@ -99,7 +99,7 @@ def _raised_by_bottom(c: Configuration, charged: Accounts) -> Transition:
     return Transition("Query⊥", semantics.BOTTOM, replace(c, accounts=left_raised))
 
 
-_charge = sources.charge
+_charge = accounts.charge
 
 
 def _one_entry(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> Accounts:
@@ -119,7 +119,7 @@ def _only_first_root(before: Accounts, charged: Accounts) -> bool:
     return charged.counters.get(root, Fraction(0)) <= charged.budgets[root]
 
 
-def _halved(self: transformations.Join) -> tuple[sources.Stability, ...]:
+def _halved(self: transformations.Join) -> tuple[accounts.Stability, ...]:
     return (self.right.at_most, self.left.at_most)
 
 
@@ -177,7 +177,7 @@ def _two_private_parts(c: Configuration, action: Partition) -> Transition:
     return replace(after, configuration=replace(after.configuration, environment={**tables, **public}))
 
 
-def _as_if_left_kept_one(self: transformations.Join) -> tuple[sources.Stability, ...]:
+def _as_if_left_kept_one(self: transformations.Join) -> tuple[accounts.Stability, ...]:
     right = (
         self.left.stability * self.right.at_most
         if isinstance(self.right.at_most, int)
@@ -252,19 +252,19 @@ def _in_halves(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
 
 def _up_to_two(
     self: transformations.Take | transformations.LimitPerKey,
-) -> tuple[sources.Stability, ...]:
+) -> tuple[accounts.Stability, ...]:
     return (2,) if self.at_most <= 2 else (1,)
 
 
-def _up_to_three(self: transformations.SelectMany) -> tuple[sources.Stability, ...]:
+def _up_to_three(self: transformations.SelectMany) -> tuple[accounts.Stability, ...]:
     return (min(self.at_most, 3),)
 
 
 _JOIN: Any = transformations.Join.stability
 
 
-def _stability_of_join(join: transformations.Join) -> tuple[sources.Stability, ...]:
-    found: tuple[sources.Stability, ...] = _JOIN.fget(join)  # the rule's own, also while it is replaced
+def _stability_of_join(join: transformations.Join) -> tuple[accounts.Stability, ...]:
+    found: tuple[accounts.Stability, ...] = _JOIN.fget(join)  # the rule's own, also while it is replaced
     return found
 
 
@@ -272,20 +272,20 @@ def _two_kept(side: transformations.Truncation) -> transformations.Truncation:
     return transformations.First(min(side.at_most, 2)) if isinstance(side, transformations.First) else side
 
 
-def _first_two_only(self: transformations.Join) -> tuple[sources.Stability, ...]:
+def _first_two_only(self: transformations.Join) -> tuple[accounts.Stability, ...]:
     cut = replace(self, left=_two_kept(self.left), right=_two_kept(self.right))
     return _stability_of_join(cut)
 
 
-def _inner(self: transformations.Join) -> tuple[sources.Stability, ...]:
+def _inner(self: transformations.Join) -> tuple[accounts.Stability, ...]:
     return _stability_of_join(replace(self, outer=False))
 
 
-def _sides_swapped(self: transformations.GroupJoin) -> tuple[sources.Stability, ...]:
+def _sides_swapped(self: transformations.GroupJoin) -> tuple[accounts.Stability, ...]:
     return (2 if self.right_aggregates else 1, 2 if self.left_aggregates else 1)
 
 
-def _some_column(self: transformations.LimitPerKey, table: Schema) -> tuple[sources.Stability, ...]:
+def _some_column(self: transformations.LimitPerKey, table: Schema) -> tuple[accounts.Stability, ...]:
     return (1,) if set(transformations.every_column(table)) & set(self.keys) else (2,)
 
 
@@ -294,19 +294,19 @@ def _stability(transformation: type, wrong: tuple[int, ...]) -> tuple[type, str,
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("max replaced by last", sources, "new_maximum", _last),
-    Mutant("parent not charged", sources, "forwarded", lambda c, growth: Fraction(0)),
+    Mutant("max replaced by last", accounts, "new_maximum", _last),
+    Mutant("parent not charged", accounts, "forwarded", lambda c, growth: Fraction(0)),
     Mutant("group_by at 1", *_stability(transformations.GroupBy, (1,))),
     Mutant("union charging one side", *_stability(transformations.Union, (1, 0))),
     Mutant("except at (1, 0)", *_stability(transformations.Except, (1, 0))),
     Mutant("join at (R, L)", transformations.Join, "stability", property(_halved)),
-    Mutant("a part's counter as its largest ε", sources, "charged_directly", _largest_epsilon),
-    Mutant("forwarding unscaled", sources, "forwarded", lambda c, growth: growth),
+    Mutant("a part's counter as its largest ε", accounts, "charged_directly", _largest_epsilon),
+    Mutant("forwarding unscaled", accounts, "forwarded", lambda c, growth: growth),
     Mutant("⊥ leaving counters raised", semantics, "query_bottom", _raised_by_bottom),
-    Mutant("two partitions sharing counters", sources, "fresh_parts", _shared_parts),
-    Mutant("vectors combined by max", sources, "combine", _combined_by_max),
-    Mutant("the budget tested before charging", sources, "fits", _fits_before),
-    Mutant("only one vector entry charged", sources, "charge", _one_entry),
+    Mutant("two partitions sharing counters", accounts, "fresh_parts", _shared_parts),
+    Mutant("vectors combined by max", accounts, "combine", _combined_by_max),
+    Mutant("the budget tested before charging", accounts, "fits", _fits_before),
+    Mutant("only one vector entry charged", accounts, "charge", _one_entry),
     Mutant("duplicate partition keys", transformations, "has_duplicates", lambda keys: False),
     Mutant("take at 1", *_stability(transformations.Take, (1,))),
     # and more of our own
@@ -317,9 +317,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("intersect charging one side", *_stability(transformations.Intersect, (1, 0))),
     Mutant("semi-join bounded at (1, 1)", *_stability(transformations.SemiJoin, (1, 1))),
     Mutant("∞ taken for 0 on private data", semantics, "bounded_stability", _unbounded_for_free),
-    Mutant("only the first root's budget tested", sources, "fits", _only_first_root),
-    Mutant("every root tested against the largest budget", sources, "fits", _against_the_largest),
-    Mutant("a budget exceeded by a half", sources, "fits", _half_more),
+    Mutant("only the first root's budget tested", accounts, "fits", _only_first_root),
+    Mutant("every root tested against the largest budget", accounts, "fits", _against_the_largest),
+    Mutant("a budget exceeded by a half", accounts, "fits", _half_more),
     Mutant("a variable bound again keeps its sensitivity", semantics, "assign", _old_sensitivity),
     Mutant("parts bound again start from nothing", semantics, "partition", _reset_counters),
     Mutant("asking for the budget refunds it", semantics, "ask_budget", _refunded),
@@ -367,7 +367,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a parallel query of three parts for free", semantics, "query", _three_parts_for_free, spot=PARALLEL
     ),
-    Mutant("ε rounded down to halves", sources, "charged_directly", _in_halves, spot=ASKING),
+    Mutant("ε rounded down to halves", accounts, "charged_directly", _in_halves, spot=ASKING),
     Mutant("take beyond 2 at 1", transformations.Take, "stability", property(_up_to_two), spot=BEYOND),
     Mutant(
         "limit_per_key beyond 2 at 1",

@@ -7,9 +7,9 @@ from fpinq.checker.programs import Violation
 from fpinq.checker.scope import start
 from fpinq.checker.worlds import ROOTS, Table
 from fpinq.engines.reference import PersonBag, compute, distance, order
+from fpinq.model.accounts import Root
 from fpinq.model.notation import show_action, show_record
 from fpinq.model.semantics import Bottom, Measure, Told, step
-from fpinq.model.sources import Root
 
 
 def show_bag(table: Table) -> str:

@@ -22,12 +22,12 @@ from fpinq.checker.mechanisms import laplace_loss, parts_of
 from fpinq.checker.scope import Budgets, Question, Scope, constructions, questions, start
 from fpinq.checker.worlds import ROOTS, WORLDS, Neighbours
 from fpinq.engines.reference import Database, Relation, compute, distance, measure, transform
+from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
 from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
-from fpinq.model.sources import Root
 from fpinq.model.transformations import Partitioning
 
 # Losses are whole numbers of a sixth of ε = 1, so that adding them is exact and fast.

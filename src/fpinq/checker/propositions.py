@@ -18,11 +18,11 @@ from fpinq.checker.mechanisms import base2_answers
 from fpinq.checker.scope import ASKED, PARTITIONINGS, UNARY, start
 from fpinq.checker.worlds import ROOTS, Neighbours, neighbours
 from fpinq.engines.reference import Database, compute, distance
-from fpinq.model import sources
+from fpinq.model import accounts
+from fpinq.model.accounts import Part, Root, Sensitivity, Source
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.plans import Term
 from fpinq.model.semantics import Configuration
-from fpinq.model.sources import Part, Root, Sensitivity, Source
 from fpinq.model.traces import Answered, Client, Observation, Trace, traces
 from fpinq.model.transformations import Concat, PartOf
 
@@ -130,7 +130,7 @@ def is_private(run: list[Trace], twin: list[Trace], apart: tuple[int, ...]) -> b
 
 def is_similar(c: Configuration, pair: Neighbours) -> bool:
     """(T) |t ⊖ t′| ≤ v·d for every table, (G) Σ d_p ≤ c_π·d for every partition, (M) the certificate."""
-    sources.certify(c.accounts)
+    accounts.certify(c.accounts)
     d: dict[Source, int] = dict(zip(map(Root, ROOTS), pair.apart, strict=True))
     away = {name: _away(c, name, pair.left, pair.right) for name in c.environment}
     for name, table in c.environment.items():

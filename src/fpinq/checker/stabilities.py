@@ -13,10 +13,10 @@ from itertools import chain, combinations_with_replacement, product
 from fpinq.checker.instances import KEYED, LINES, VISITS, bodies, instances, outer_bodies, outer_joins
 from fpinq.checker.worlds import RECORDS, SCHEMA
 from fpinq.engines.reference import Person, PersonBag, Record, Relation, compute, distance, transform
+from fpinq.model.accounts import Stability
 from fpinq.model.expressions import Schema
 from fpinq.model.notation import show_transformation
 from fpinq.model.plans import Flatten, RootTable, Term, Transformation, stability_on
-from fpinq.model.sources import Stability
 
 Bag = tuple[Record, ...]
 

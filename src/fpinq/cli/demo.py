@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from fpinq.model.accounts import remaining, scaling_factor
 from fpinq.model.actions import Action, AskBudget, AskScale, Assign, Partition, Query
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import decimal_down
@@ -11,7 +12,6 @@ from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, 
 from fpinq.model.notation import show_action
 from fpinq.model.queries import Count, Moments
 from fpinq.model.semantics import Bottom, Configuration, Label, Measure, Told, initial, step
-from fpinq.model.sources import remaining, scaling_factor
 from fpinq.model.transformations import Concat, Partitioning, SelectMany, Where
 
 PEOPLE = Schema.of({"age": Type.INT64, "gender": Type.INT64})

@@ -21,12 +21,12 @@ from fpinq.client.systems import System, fresh_variable, system_for
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import epsilon as exact
 from fpinq.model import expressions
+from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, TableVariable
 from fpinq.model.errors import BadTransformation, KernelViolation, ProgramError
 from fpinq.model.expressions import Expression, Schema
 from fpinq.model.plans import Flatten, Plan, Term, Transformation, apply, bounded_stability, rows_at_most
 from fpinq.model.semantics import Told
-from fpinq.model.sources import Root
 from fpinq.runtime import Observation
 
 ZERO = Fraction(0)

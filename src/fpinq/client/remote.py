@@ -29,11 +29,11 @@ from fpinq.client.systems import fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.model import semantics
+from fpinq.model.accounts import Part, Root, Source
 from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query, TableVariable
 from fpinq.model.errors import FpinqError, LedgerError, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
-from fpinq.model.sources import Part, Root, Source
 from fpinq.runtime import Observation
 from fpinq.runtime.refusals import NotAuthenticated, TooManyRequests, Unavailable, UnknownDataSet, error_of
 

@@ -26,11 +26,11 @@ from fpinq.ledger.errors import (
 )
 from fpinq.ledger.spending import less, units
 from fpinq.ledger.totals import Account, Amounts
+from fpinq.model.accounts import Accounts, Root
 from fpinq.model.actions import Action, AskBudget, Query, TableVariable
 from fpinq.model.errors import DataChanged, ProgramError, UnknownTable
 from fpinq.model.plans import RootTable, roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Table, Transition, step
-from fpinq.model.sources import Accounts, Root
 
 Step = Callable[[Configuration, Action], Transition]
 ZERO = Fraction(0)

@@ -37,11 +37,11 @@ from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.totals import Account, Amounts, Totals
 from fpinq.ledger.wire import from_json
+from fpinq.model.accounts import certify
 from fpinq.model.actions import Action, Query
 from fpinq.model.closed import check_closed
 from fpinq.model.errors import BadAction, ProgramError
 from fpinq.model.semantics import Configuration, step_closed
-from fpinq.model.sources import certify
 
 # Fewer entries are verified sooner than processes are started.
 WORTH_SHARING = 50_000

@@ -2,7 +2,7 @@
 
 0. ``errors``         what can go wrong, and what it costs
 1. ``epsilon``        exact ε and budgets
-2. ``sources``        sources, sensitivity vectors, accounts and the general charge
+2. ``accounts``       sources, sensitivity vectors, accounts and the general charge
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value
 5. ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal as Tag
 
+from fpinq.model.accounts import Stability, Unbounded
 from fpinq.model.errors import BadTransformation, UnboundedStability, WrongArity
 from fpinq.model.expressions import Schema
-from fpinq.model.sources import Stability, Unbounded
 from fpinq.model.transformations import (
     Concat,
     Distinct,

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from fpinq.model import sources
+from fpinq.model import accounts
+from fpinq.model.accounts import Accounts, Root, Sensitivity
 from fpinq.model.actions import (
     Action,
     AskBudget,
@@ -30,7 +31,6 @@ from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, Unknow
 from fpinq.model.expressions import Schema, is_text
 from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
 from fpinq.model.queries import PrimitiveQuery
-from fpinq.model.sources import Accounts, Root, Sensitivity
 from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, checked_schema
 
 
@@ -74,8 +74,8 @@ def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Fracti
         checked_schema(schema.columns)
     root = Root(name)
     environment = {**c.environment, name: Table(RootTable(name), shape, {root: 1})}
-    accounts = replace(c.accounts, budgets={**c.accounts.budgets, root: budget(total)})
-    return Configuration(environment, accounts)
+    budgets = {**c.accounts.budgets, root: budget(total)}
+    return Configuration(environment, replace(c.accounts, budgets=budgets))
 
 
 # ── what an observer sees ────────────────────────────────────────────────────────────
@@ -143,8 +143,8 @@ def step_closed(c: Configuration, action: Action) -> Transition:
         case Query():
             table = c.table(action.table)
             measured = measure(table, action)
-            charged = sources.charge(c.accounts, table.sensitivity, measured.epsilon)
-            if sources.fits(c.accounts, charged):
+            charged = accounts.charge(c.accounts, table.sensitivity, measured.epsilon)
+            if accounts.fits(c.accounts, charged):
                 return query(c, measured, charged)
             return query_bottom(c, charged)
         case AskScale():
@@ -176,7 +176,7 @@ def assign(c: Configuration, action: Assign) -> Transition:
     shape = apply(action.transformation, shapes)
     private = [bool(table.sensitivity) for table in arguments]
     stability = bounded_stability(action.transformation, private, shapes)
-    sensitivity = sources.combine(stability, [table.sensitivity for table in arguments])
+    sensitivity = accounts.combine(stability, [table.sensitivity for table in arguments])
     plan = Term(action.transformation, tuple(table.plan for table in arguments))
     environment = {**c.environment, action.target: Table(plan, shape, sensitivity)}
     return Transition("Assign", TAU, Configuration(environment, c.accounts))
@@ -195,12 +195,12 @@ def partition(c: Configuration, action: Partition) -> Transition:
         raise BadPartition("partition needs one new table variable for every key")
     for target in action.targets:
         check_target(c, target)
-    accounts, parts = sources.partition(c.accounts, table.sensitivity, len(action.targets))
+    opened, parts = accounts.partition(c.accounts, table.sensitivity, len(action.targets))
     bound = {
         target: Table(Term(PartOf(action.by, index), (table.plan,)), table.shape, {part: 1})
         for index, (target, part) in enumerate(zip(action.targets, parts, strict=True))
     }
-    return Transition("Partition", TAU, Configuration({**c.environment, **bound}, accounts))
+    return Transition("Partition", TAU, Configuration({**c.environment, **bound}, opened))
 
 
 def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
@@ -231,7 +231,7 @@ def ask_scale(c: Configuration, action: AskScale) -> Transition:
 
     ⟨P, E, C⟩ ── s ──▸ ⟨P′, E, C⟩
     """
-    factor = sources.scaling_factor(c.accounts, c.table(action.table).sensitivity)
+    factor = accounts.scaling_factor(c.accounts, c.table(action.table).sensitivity)
     return Transition("AskScale", Told(factor), c)
 
 
@@ -240,7 +240,7 @@ def ask_budget(c: Configuration) -> Transition:
 
     ⟨P, E, C⟩ ── B − C ──▸ ⟨P′, E, C⟩
     """
-    left = {root.name: amount for root, amount in sources.remaining(c.accounts).items()}
+    left = {root.name: amount for root, amount in accounts.remaining(c.accounts).items()}
     return Transition("AskBudget", Told(left), c)
 
 
@@ -249,7 +249,7 @@ def ask_price(c: Configuration, action: AskPrice) -> Transition:
 
     ⟨P, E, C⟩ ── charge(C, v, ε) − C ──▸ ⟨P′, E, C⟩
     """
-    added = sources.price(c.accounts, c.table(action.table).sensitivity, epsilon(action.epsilon))
+    added = accounts.price(c.accounts, c.table(action.table).sensitivity, epsilon(action.epsilon))
     return Transition("AskPrice", Told({root.name: amount for root, amount in added.items()}), c)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Literal as Tag
 
+from fpinq.model.accounts import UNBOUNDED, Stability, Unbounded
 from fpinq.model.clamps import Clamp, check_clamp
 from fpinq.model.errors import BadPartition, BadTransformation
 from fpinq.model.expressions import (
@@ -35,7 +36,6 @@ from fpinq.model.expressions import (
     nodes_of,
 )
 from fpinq.model.operators import type_of
-from fpinq.model.sources import UNBOUNDED, Stability, Unbounded
 
 Record = tuple[tuple[str, Expression], ...]
 

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
+from fpinq.model.accounts import Root
 from fpinq.model.errors import FpinqError, KernelViolation
-from fpinq.model.sources import Root
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.system import Mechanism
 from fpinq.server import openapi, replies

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpinq.model import sources
-from fpinq.model.errors import BadEpsilon, BadTransformation, KernelViolation
-from fpinq.model.sources import (
+from fpinq.model import accounts as module
+from fpinq.model.accounts import (
     MAX_SENSITIVITY,
     Accounts,
     Part,
@@ -25,6 +24,7 @@ from fpinq.model.sources import (
     remaining,
     scaling_factor,
 )
+from fpinq.model.errors import BadEpsilon, BadTransformation, KernelViolation
 
 A, B = Root("A"), Root("B")
 
@@ -95,7 +95,7 @@ def many_denominators(accounts: Accounts) -> None:
 
 
 def test_unbounded_shows_as_infinity() -> None:
-    assert repr(sources.UNBOUNDED) == "∞"
+    assert repr(module.UNBOUNDED) == "∞"
 
 
 # ── against FORMAL §3, word for word ─────────────────────────────────────────────────
@@ -227,6 +227,6 @@ def test_the_certificate_stops_a_wrong_charge(
     attribute: str, wrong: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounts, (p, _) = partition(opened(A=10), {A: 2}, 2)
-    monkeypatch.setattr(sources, attribute, wrong)
+    monkeypatch.setattr(module, attribute, wrong)
     with pytest.raises(KernelViolation):
         charge(accounts, {p: 1}, Fraction(1))
