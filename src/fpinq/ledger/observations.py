@@ -17,5 +17,7 @@ class Answered:
     released: tuple[Released, ...]
     charged: Mapping[str, Fraction]
 
+    op = "answered"
+
 
 Observation = Tau | Bottom | Told | Answered

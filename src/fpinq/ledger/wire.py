@@ -1,10 +1,10 @@
 """Actions and observations as canonical JSON, and strictly back.
 
-One codec for the ledger and for HTTP, made from the dataclasses' own fields
-and types, so that it cannot drift from them:
+One codec for the ledger and for HTTP. What things are called is in `forms`, what
+they are made of is the dataclasses' own types, so that it cannot drift from them:
 
-- a dataclass is an object with an `op` tag (its own `op`, or its name in snake
-  case) and its fields; fields with a default may be left out when decoding;
+- a dataclass is an object with an `op` and its fields, under the names of its
+  form; fields with a default may be left out when decoding;
 - a tuple is an array, a Fraction the text "1/3", an enum its value;
 - a value of a row is itself: null, true, 1, 1.5, "a"; a date is
   {"date": "2024-02-29"}, a timestamp {"timestamp": "2024-02-29T12:00:00"}, a
@@ -22,7 +22,7 @@ import math
 import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
@@ -30,6 +30,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from fpinq.ledger.errors import BadWire
+from fpinq.ledger.forms import form_of
 from fpinq.ledger.observations import Observation
 from fpinq.model.actions import Action
 from fpinq.model.errors import ProgramError
@@ -151,8 +152,8 @@ def _encode(value: Any, depth: int) -> Any:
         return {name: _encode(item, depth + 1) for name, item in value.items()}
     if not is_dataclass(kind):
         raise BadWire(f"{kind.__name__} is not part of an action")
-    form = _form(kind)
-    encoded = {name: _encode(getattr(value, name), depth + 1) for name in form.hints}
+    form = form_of(kind)
+    encoded = {name: _encode(getattr(value, own), depth + 1) for name, own in form.names}
     encoded["op"] = form.op
     return encoded
 
@@ -170,25 +171,6 @@ def _encode_float(value: float) -> Any:
 
 
 # ── decoding ─────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class _Form:
-    """A dataclass as an object: its tag, the types of its fields, and which must be there."""
-
-    op: str
-    hints: Mapping[str, Any]
-    required: frozenset[str]
-
-
-@cache
-def _form(kind: type) -> _Form:
-    hints = get_type_hints(kind)
-    own = [field for field in fields(kind) if field.init and field.name != "op"]
-    default = next((field.default for field in fields(kind) if field.name == "op"), MISSING)
-    op = default if isinstance(default, str) else re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
-    required = {f.name for f in own if f.default is MISSING and f.default_factory is MISSING}
-    return _Form(op, {field.name: hints[field.name] for field in own}, frozenset(required))
 
 
 @cache
@@ -215,7 +197,8 @@ def _decoder(kind: Any) -> Decoder:
 
 
 def _object_decoder(kind: type) -> Decoder:
-    form = _form(kind)
+    form = form_of(kind)
+    renamed = form.renamed
     decoders: dict[str, Decoder] = {}  # filled when first used: types are recursive
 
     def decode_object(data: Any, depth: int) -> Any:
@@ -225,8 +208,9 @@ def _object_decoder(kind: type) -> Decoder:
             raise _too_deep()
         if data.get("op", form.op) != form.op:
             raise BadWire(f"expected op {form.op!r}")
-        if not decoders:
-            decoders.update({name: _decoder(hint) for name, hint in form.hints.items()})
+        if len(decoders) < len(form.names):
+            hints = get_type_hints(kind)
+            decoders.update({name: _decoder(hints[own]) for name, own in form.names})
         if missing := form.required - data.keys():
             raise BadWire(f"{form.op}: missing {min(missing)!r}")
         given: dict[str, Any] = {}
@@ -236,6 +220,8 @@ def _object_decoder(kind: type) -> Decoder:
             if name not in decoders:
                 raise BadWire(f"{form.op}: unknown key {name[:40]!r}")
             given[name] = decoders[name](item, depth + 1)
+        if renamed:
+            given = form.in_python(given)
         return kind(**given)
 
     return decode_object
@@ -243,7 +229,7 @@ def _object_decoder(kind: type) -> Decoder:
 
 def _union_decoder(members: tuple[Any, ...]) -> Decoder:
     """A union: objects by their op, everything else by its JSON type."""
-    objects = {_form(cast(type, member)).op: member for member in members if is_dataclass(member)}
+    objects = {form_of(cast(type, member)).op: member for member in members if is_dataclass(member)}
     others = {_json_type(member): member for member in members if not is_dataclass(member)}
     if len(objects) + len(others) != len(members) or (objects and dict in others):
         raise TypeError(f"the wire cannot tell {members!r} apart")

@@ -32,6 +32,8 @@ class Clamp:
     upper: int
     step: Fraction = Fraction(1)
 
+    op = "clamp"
+
     @property
     def width(self) -> int:
         """W = upper − lower."""

@@ -52,6 +52,8 @@ class Schema:
 
     columns: tuple[tuple[str, Type], ...]
 
+    op = "schema"
+
     @staticmethod
     def of(columns: Mapping[str, Type]) -> "Schema":
         """The schema of a mapping from names to types."""

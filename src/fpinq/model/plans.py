@@ -53,6 +53,8 @@ class Persons:
     unit: str
     tables: tuple[tuple[str, Schema], ...]
 
+    op = "persons"
+
     def table(self, name: str) -> Schema:
         """The schema of one of the tables."""
         for table, schema in self.tables:

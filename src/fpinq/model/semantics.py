@@ -85,10 +85,14 @@ def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Fracti
 class Tau:
     """τ: nothing."""
 
+    op = "tau"
+
 
 @dataclass(frozen=True)
 class Bottom:
     """⊥: the budget does not allow it."""
+
+    op = "bottom"
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,8 @@ class Told:
     """A public fact."""
 
     fact: int | Mapping[str, Fraction]
+
+    op = "told"
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ class Aggregate:
     function: Tag["count", "sum", "average", "min", "max"]
     value: Expression | Clamp | None = None
 
+    op = "aggregate"
+
     def type_in(self, schema: Schema) -> Type:
         """The type of the aggregate of members of this schema."""
         match self.function, self.value:
@@ -127,6 +129,8 @@ class Partitioning:
     key: Expression
     keys: tuple[Value, ...]
     _hash: int = field(init=False, repr=False, compare=False)
+
+    op = "partitioning"
 
     def __post_init__(self) -> None:
         canonical = tuple(canonical_float(key) if isinstance(key, float) else key for key in self.keys)
