@@ -14,6 +14,7 @@ import pytest
 
 from fpinq.ledger import forms, open_ledger, open_store, wire
 from fpinq.ledger.entries import START, Body, Head, Line, body_of, line, parsed
+from fpinq.ledger.errors import OtherFormat
 from fpinq.ledger.observations import Observation
 from fpinq.ledger.store import Pages
 from fpinq.ledger.verify import verify
@@ -21,6 +22,7 @@ from fpinq.model.actions import Action
 from fpinq.model.expressions import Type
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import Plan, Shape
+from ledger.damage import behind_the_back, rewrite
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = {"action": Action, "observation": Observation, "shape": Shape, "plan": Plan}
@@ -203,3 +205,32 @@ def test_every_entry_of_format_2_is_written_again_to_the_byte(entries: list[Line
         before = Head(stored.seq, stored.hash)
         kinds.add(said["kind"])
     assert kinds == forms.ENTRIES.keys()
+
+
+OLDER = ["format-1.ledger", "format-1-unsealed.ledger"]
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_an_older_ledger_is_refused_with_the_command_that_upgrades_it(tmp_path: Path, name: str) -> None:
+    older = shutil.copy(GOLDEN / name, tmp_path / "people.ledger")
+    with pytest.raises(OtherFormat, match="fpinq ledger upgrade") as opening:
+        open_ledger(older)
+    assert (opening.value.found, opening.value.reads) == (1, 2)
+    with closing(open_store(older)) as store, pytest.raises(OtherFormat, match="fpinq ledger upgrade"):
+        verify(store)
+    assert Path(older).read_bytes() == (GOLDEN / name).read_bytes()
+
+
+def test_a_newer_ledger_is_refused_whatever_else_is_in_it(format_2: Path) -> None:
+    """A newer format may hold anything, but its first entry says which it is."""
+
+    def of_format_3(fields: dict[str, Any]) -> None:
+        fields.update(format=3, more={"op": "unheard_of"})
+        del fields["totals"]
+
+    with behind_the_back(str(format_2)) as sql:
+        rewrite(sql, 0, of_format_3, rest=True)
+    with pytest.raises(OtherFormat, match="pip install --upgrade fpinq"):
+        open_ledger(format_2)
+    with closing(open_store(format_2)) as store, pytest.raises(OtherFormat, match="newer fpinq"):
+        verify(store)

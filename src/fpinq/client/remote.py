@@ -8,6 +8,7 @@ under its id and the server tells what it told before, for free.
 import json
 import os
 import random
+import re
 import secrets
 import sys
 import threading
@@ -35,7 +36,14 @@ from fpinq.model.errors import FpinqError, LedgerError, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
 from fpinq.runtime import Observation
-from fpinq.runtime.refusals import NotAuthenticated, TooManyRequests, Unavailable, UnknownDataSet, error_of
+from fpinq.runtime.refusals import (
+    NotAuthenticated,
+    OtherVersion,
+    TooManyRequests,
+    Unavailable,
+    UnknownDataSet,
+    error_of,
+)
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -253,7 +261,11 @@ class Http:
             raise NotAuthenticated("a token looks like fpq_…, in one piece")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._headers = {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            wire.HEADER: str(wire.VERSION),
+        }
         self._timeout_seconds, self._retries = timeout_seconds, retries
         self._idle: list[HTTPConnection] = []
         self._process = os.getpid()
@@ -306,6 +318,7 @@ class Http:
             connection.close()  # a reply may still come: it must not be taken for another's
             raise
         self._idle.append(connection)
+        check_spoken(response.getheader(wire.HEADER))
         try:
             reply = json.loads(raw)
             if response.status < 400:
@@ -335,6 +348,12 @@ class Http:
     def _unavailable(self, why: str) -> Unavailable:
         where = self._host if self._port is None else f"{self._host}:{self._port}"
         return Unavailable(f"no reply from {where}: {why}. A query may have been charged, once at the most")
+
+
+def check_spoken(by_server: str | None) -> None:
+    """OtherVersion if a reply is of a wire that is newer than ours; one without a version is of the first."""
+    if by_server is not None and re.fullmatch("[0-9]{1,9}", by_server) and int(by_server) > wire.VERSION:
+        raise OtherVersion.of_server(wire.VERSION, int(by_server))
 
 
 def _close(connections: "list[HTTPConnection]") -> None:

@@ -90,5 +90,21 @@ class LedgerRolledBack(LedgerCorrupt):
         )
 
 
+class OtherFormat(LedgerError):
+    """A ledger of another format than this version reads. It is left as it is."""
+
+    def __init__(self, found: int, reads: int) -> None:
+        self.found, self.reads = found, reads
+        todo = (
+            "upgrade it, with all that was charged: fpinq ledger upgrade"
+            if found < reads
+            else "a newer fpinq has written it. Use that one, or a newer one (pip install --upgrade fpinq)"
+        )
+        super().__init__(
+            f"this ledger is of format {found}, and this version of fpinq reads format {reads}: {todo} "
+            "(docs/reference/formats.md)"
+        )
+
+
 class NoLedger(LedgerError):
     """There is no ledger where one was expected. None was made."""

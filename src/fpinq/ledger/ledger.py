@@ -134,8 +134,8 @@ class Ledger:
                     raise lost(held, anchor.place)
                 pages.keep_secret(secrets.token_bytes(32))
                 self._append(pages, Began(secrets.token_hex(16)))
-            self._key = pages.secret()
             self._load(pages)
+            self._key = pages.secret()
         if anchor is not None:
             self.keep_at(anchor)
 

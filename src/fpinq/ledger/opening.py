@@ -27,11 +27,10 @@ from fpinq.ledger.entries import (
     check_line,
     parsed,
 )
-from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.ledger.errors import LedgerCorrupt, OtherFormat
 from fpinq.ledger.programs import Budgets
 from fpinq.ledger.store import Pages
 from fpinq.ledger.totals import Totals, totals_of
-from fpinq.model.errors import LedgerError
 
 RECENT = 1000
 
@@ -49,11 +48,23 @@ class Opened(NamedTuple):
 
 def look(pages: Pages) -> Opened:
     """A ledger that has begun; LedgerCorrupt if it is not what was written, as far as this looks."""
+    check_format(pages)
     head = pages.head()
     last, synced = _recent(pages, head)
     began, budgets, owners = _owners(pages, head)
     totals = read_accounts(pages, budgets, head, last.get("totals"))
     return Opened(began.id, head, max(synced, owners), budgets, totals)
+
+
+def check_format(pages: Pages) -> None:
+    """OtherFormat if the first entry says another format than this one: nothing else of it is looked at.
+
+    Whatever a format is, its first entry says which.
+    """
+    first = pages.line(0)
+    found = None if first is None else parsed(first).get("format")
+    if type(found) is int and found != FORMAT:
+        raise OtherFormat(found, FORMAT)
 
 
 def take_owners(budgets: Budgets, stored: Line) -> None:
@@ -115,11 +126,6 @@ def _owners(pages: Pages, head: Head) -> tuple[Began, Budgets, Head]:
     began = body_of(owners[0]) if owners else None
     if not isinstance(began, Began) or owners[0].seq != 0:
         raise LedgerCorrupt(0, "is not there, or does not say which ledger this is")
-    if began.format != FORMAT:
-        raise LedgerError(
-            f"this ledger is of format {began.format}, and this version of fpinq reads format {FORMAT}: "
-            "go on with the version that wrote it"
-        )
     for stored in owners:
         _check_known(pages, stored, head)
         take_owners(budgets, stored)

@@ -18,7 +18,6 @@ from zlib import crc32
 
 from fpinq.ledger.entries import (
     EVERY,
-    FORMAT,
     OWNER,
     START,
     Began,
@@ -32,6 +31,7 @@ from fpinq.ledger.entries import (
     parsed,
 )
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
+from fpinq.ledger.opening import check_format
 from fpinq.ledger.programs import Budgets, Session, opened
 from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import Pages, Store
@@ -176,8 +176,6 @@ class Replay:
         body = body_from(seq, fields)
         if isinstance(body, Began) != (seq == 0):
             raise LedgerCorrupt(seq, "a ledger begins once")
-        if isinstance(body, Began) and body.format != FORMAT:
-            raise LedgerCorrupt(seq, f"is of format {body.format}: this version reads format {FORMAT}")
         match body:
             case Registered(name=name):
                 if name in self.budgets.roots:
@@ -277,6 +275,7 @@ def verify(
     try:
         with store.reading() as statements:
             pages = Pages(statements)
+            check_format(pages)
             head, accounts = pages.head(), pages.accounts()
             pages.secret()
     except LedgerCorrupt as error:

@@ -39,6 +39,10 @@ from fpinq.model.expressions import Value
 T = TypeVar("T")
 Decoder = Callable[[Any, int], Any]
 
+# What client and server say they speak, over HTTP. It grows when one that reads this could not read that.
+VERSION = 1
+HEADER = "Fpinq-Wire"
+
 # Levels of arrays and objects. An expression of the greatest depth takes 200 of them.
 MAX_DEPTH = 300
 

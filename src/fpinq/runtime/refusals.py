@@ -31,6 +31,34 @@ class UnknownDataSet(ProgramError):
     """The server holds no data set of this name."""
 
 
+class OtherVersion(ProgramError):
+    """A client and a server of which one speaks a newer wire than the other reads. Nothing was charged."""
+
+    def __init__(self, message: str, client: int, server: int) -> None:
+        self.client, self.server = client, server
+        super().__init__(message)
+
+    @staticmethod
+    def of_client(client: int, server: int) -> "OtherVersion":
+        """A server's refusal of a client that is newer."""
+        return OtherVersion(
+            f"this client speaks version {client} of the wire, and this server reads up to {server}: "
+            "ask its owner to upgrade fpinq there, or connect with an older fpinq",
+            client,
+            server,
+        )
+
+    @staticmethod
+    def of_server(client: int, server: int) -> "OtherVersion":
+        """A client's refusal of a server that is newer."""
+        return OtherVersion(
+            f"the server speaks version {server} of the wire, and this fpinq reads up to {client}: "
+            "upgrade it (pip install --upgrade fpinq)",
+            client,
+            server,
+        )
+
+
 class TooManyRequests(FpinqError):
     """More at a time than the public limits allow. Nothing was charged; try again later."""
 
@@ -61,6 +89,7 @@ FAILURES: dict[type[Exception], Failure] = {
     errors.BadQuery: Failure("bad_query", 400, 2),
     errors.BadData: Failure("bad_data", 400, 2),
     recorded.BadWire: Failure("bad_wire", 400, 2),
+    OtherVersion: Failure("other_version", 400, 2),
     TooLarge: Failure("too_large", 413, 2),
     NotAuthenticated: Failure("not_authenticated", 401, 4),
     NotAllowed: Failure("not_allowed", 403, 4),
@@ -78,6 +107,7 @@ FAILURES: dict[type[Exception], Failure] = {
     recorded.LedgerCorrupt: Failure("ledger_corrupt", 500, 70),
     recorded.LedgerRolledBack: Failure("ledger_rolled_back", 500, 70),
     recorded.NoLedger: Failure("no_ledger", 503, 6),
+    recorded.OtherFormat: Failure("other_format", 503, 6),
     errors.UnfitEngine: Failure("unfit_engine", 500, 6),
     Unavailable: Failure("unavailable", 503, 6),
     errors.EngineError: Failure("engine_error", 500, 7),

@@ -25,6 +25,7 @@ from fpinq.server.house import House
 from fpinq.server.metrics import Shared
 from fpinq.server.quantum import AtQuanta
 from fpinq.server.tokens import Bearer
+from fpinq.server.versions import Versioned
 
 
 def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
@@ -62,7 +63,8 @@ class Application(FastAPI):
     def build_middleware_stack(self) -> Any:
         """The whole application, around everything that replies."""
         house: House = self.state.house
-        return AtQuanta(super().build_middleware_stack(), float(house.config.quantum_seconds), house.places)
+        app = Versioned(super().build_middleware_stack(), house)
+        return AtQuanta(app, float(house.config.quantum_seconds), house.places)
 
 
 # Not in a thread: whoever is not let in has none.
