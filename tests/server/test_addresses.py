@@ -240,5 +240,6 @@ def test_replies_are_json_and_say_not_to_be_kept(live: Live) -> None:
     reply = live.act(live.session(token), token, COUNT)
     assert reply.headers["content-type"] == "application/json"
     assert reply.headers["cache-control"] == "no-store"
-    assert {name.lower() for name in reply.headers} == {"content-type", "content-length", "cache-control"}
+    every = {"content-type", "content-length", "cache-control", "fpinq-wire"}
+    assert {name.lower() for name in reply.headers} == every
     assert json.dumps(reply.json, sort_keys=True, separators=(",", ":")).encode() == reply.body
