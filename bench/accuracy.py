@@ -42,13 +42,12 @@ def answers(query: Any, values: list[int], epsilon: Fraction, times: int) -> lis
     from fpinq.engines import reference
     from fpinq.engines.reference import Relation
     from fpinq.model.expressions import Schema, Type
-    from fpinq.model.queries import measured
     from fpinq.runtime.mechanisms import draw
 
     schema = Schema.of({"v": Type.INT64})
     prepared = query.prepare(Subject(schema), epsilon)
     table = Relation(schema, tuple((value,) for value in values))
-    (exact,) = reference.measure(table, None, [measured(prepared.primitive)])
+    (exact,) = reference.measure(table, None, [prepared.primitive.statistic])
     return [prepared.read(draw(prepared.primitive, exact, epsilon), epsilon).value for _ in range(times)]
 
 

@@ -25,7 +25,7 @@ from fpinq.engines.duckdb import DuckDB, database
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.plans import Plan, RootTable, Term
-from fpinq.model.queries import Count, Moments, PrimitiveQuery, Rank, Sum
+from fpinq.model.statistics import Bernstein, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Aggregate, First, GroupBy, Join, Partitioning, Unique, Where
 
 DATA = Path(__file__).parent / "data"
@@ -40,7 +40,7 @@ class Case:
     name: str
     plan: Plan
     by: Partitioning | None
-    queries: list[PrimitiveQuery]
+    statistics: list[Statistic]
     exact: str
     plain: str
     bar_plain: float = 1.3
@@ -102,7 +102,7 @@ def cases() -> list[Case]:
             "filtered count",
             Term(Where(_more("age", 17)), (visits,)),
             None,
-            [Count()],
+            [Records()],
             "SELECT count(*) FROM visits WHERE age > 17",
             "SELECT count(*) FROM visits WHERE age > 17",
         ),
@@ -110,7 +110,7 @@ def cases() -> list[Case]:
             "count by 100 keys",
             visits,
             clinic,
-            [Count()] * 100,
+            [Records()] * 100,
             "SELECT clinic, count(*) FROM visits GROUP BY clinic",
             "SELECT clinic, count(*) FROM visits GROUP BY clinic",
         ),
@@ -118,7 +118,7 @@ def cases() -> list[Case]:
             "average by 100 keys",
             visits,
             clinic,
-            [Moments(age, 1)] * 100,
+            [Bernstein(age, 1)] * 100,
             f"SELECT clinic, count(x), sum(x) FROM (SELECT clinic, {ages} AS x FROM visits) GROUP BY clinic",
             "SELECT clinic, avg(age) FROM visits GROUP BY clinic",
             4,
@@ -127,7 +127,7 @@ def cases() -> list[Case]:
             "clamped sum, integers",
             visits,
             None,
-            [Sum(age)],
+            [Totals((age,))],
             f"SELECT sum({ages}) FROM visits",
             "SELECT sum(age) FROM visits",
             4,
@@ -136,7 +136,7 @@ def cases() -> list[Case]:
             "clamped sum, floats",
             visits,
             None,
-            [Sum(cost)],
+            [Totals((cost,))],
             f"SELECT sum({points}) FROM visits",
             "SELECT sum(cost) FROM visits",
             4,
@@ -145,7 +145,7 @@ def cases() -> list[Case]:
             "median",
             visits,
             None,
-            [Rank(age, Fraction(1, 2))],
+            [Points(age)],
             f"SELECT x, count(*) FROM (SELECT {ages} AS x FROM visits) GROUP BY x",
             "SELECT median(age) FROM visits",
         ),
@@ -153,7 +153,7 @@ def cases() -> list[Case]:
             "persons with > 10 visits",
             Term(Where(_more("n", 10)), (per_person,)),
             None,
-            [Count()],
+            [Records()],
             "SELECT count(*) FROM (SELECT person, count(*) AS n FROM visits GROUP BY person) WHERE n > 10",
             "SELECT count(*) FROM (SELECT person, count(*) AS n FROM visits GROUP BY person) WHERE n > 10",
         ),
@@ -161,7 +161,7 @@ def cases() -> list[Case]:
             "bounded join",
             Term(joined, (people, visits)),
             Partitioning(Column("sex"), (0, 1)),
-            [Moments(age, 1)] * 2,
+            [Bernstein(age, 1)] * 2,
             f"SELECT sex, count(x), sum(x) FROM (SELECT sex, {ages} AS x {bounded}) GROUP BY sex",
             f"SELECT sex, avg(age) {by_day} GROUP BY sex",
         ),
@@ -206,8 +206,8 @@ def compare(rows: int) -> bool:
     all_hold = True
     for case in cases():
         ours, pushed, exact, simple = in_turns(
-            lambda case=case: engine.measure(case.plan, case.by, case.queries),  # type: ignore[misc]
-            lambda case=case: moved.measure(case.plan, case.by, case.queries),  # type: ignore[misc]
+            lambda case=case: engine.measure(case.plan, case.by, case.statistics),  # type: ignore[misc]
+            lambda case=case: moved.measure(case.plan, case.by, case.statistics),  # type: ignore[misc]
             lambda case=case: plain.execute(case.exact).fetchall(),  # type: ignore[misc]
             lambda case=case: plain.execute(case.plain).fetchall(),  # type: ignore[misc]
         )
@@ -232,7 +232,7 @@ def overhead() -> None:
         for taken, run in zip(
             times,
             (
-                lambda: engine.measure(plan, None, [Count()]),
+                lambda: engine.measure(plan, None, [Records()]),
                 lambda: plain.execute("SELECT count(*) FROM t WHERE a > 0").fetchall(),
             ),
             strict=True,

@@ -22,7 +22,7 @@ from fpinq.engines.spark import Spark
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import Plan, RootTable, Term
-from fpinq.model.queries import Count, Frequencies, Moments, PrimitiveQuery, Sum
+from fpinq.model.statistics import Bernstein, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Aggregate, First, GroupBy, Join, Partitioning, Where
 
 AGE = Clamp(Column("age"), 0, 110)
@@ -53,52 +53,52 @@ _INCOME = (
 )
 _AGE = "CASE WHEN age < 0 THEN 0 WHEN age > 110 THEN 110 ELSE age END"
 
-Work = tuple[str, str, Plan, Partitioning | None, list[PrimitiveQuery]]
+Work = tuple[str, str, Plan, Partitioning | None, list[Statistic]]
 WORK: list[Work] = [
-    ("count of adults", "SELECT count(*) FROM people WHERE age > 17", ADULTS, None, [Count()]),
+    ("count of adults", "SELECT count(*) FROM people WHERE age > 17", ADULTS, None, [Records()]),
     (
         "average age",
         f"SELECT sum({_AGE}), count(age) FROM people",
-        RootTable("people"), None, [Moments(AGE, 1)],
+        RootTable("people"), None, [Bernstein(AGE, 1)],
     ),
-    ("sum of incomes", f"SELECT sum({_INCOME}) FROM people", RootTable("people"), None, [Sum(INCOME)]),
+    ("sum of incomes", f"SELECT sum({_INCOME}) FROM people", RootTable("people"), None, [Totals((INCOME,))]),
     (
         "variance of age",
         f"SELECT sum(x), sum(x * x), count(x) FROM (SELECT {_AGE} AS x FROM people)",
-        RootTable("people"), None, [Moments(AGE, 2)],
+        RootTable("people"), None, [Bernstein(AGE, 2)],
     ),
     (
         "count in 100 parts",
         "SELECT region, count(*) FROM people WHERE region BETWEEN 0 AND 99 GROUP BY region",
-        RootTable("people"), by("region", 100), [Count()] * 100,
+        RootTable("people"), by("region", 100), [Records()] * 100,
     ),
     (
         "average income in 100 parts",
         f"SELECT region, sum({_INCOME}), count(income) FROM people "
         "WHERE region BETWEEN 0 AND 99 GROUP BY region",
-        RootTable("people"), by("region", 100), [Moments(INCOME, 1)] * 100,
+        RootTable("people"), by("region", 100), [Bernstein(INCOME, 1)] * 100,
     ),
     (
         "count in 10,000 parts",
         "SELECT town, count(*) FROM people WHERE town BETWEEN 0 AND 9999 GROUP BY town",
-        RootTable("people"), by("town", 10_000), [Count()] * 10_000,
+        RootTable("people"), by("town", 10_000), [Records()] * 10_000,
     ),
     (
         "frequencies of age",
         f"SELECT {_AGE} AS g, count(*) FROM people GROUP BY 1",
-        RootTable("people"), None, [Frequencies(AGE)],
+        RootTable("people"), None, [Points(AGE)],
     ),
     (
         "persons with rows, by number",
         "SELECT n, count(*) FROM (SELECT person, count(*) AS n FROM people GROUP BY person) "
         "WHERE n BETWEEN 0 AND 9 GROUP BY n",
-        PER_PERSON, by("n", 10), [Count()] * 10,
+        PER_PERSON, by("n", 10), [Records()] * 10,
     ),
     (
         "join, one row per person and side",
         f"SELECT sum({_AGE}) FROM (SELECT l.age FROM ({_FIRST}) AS l JOIN ({_FIRST}) AS r "
         "ON l.person = r.person)",
-        SELF_JOIN, None, [Sum(AGE)],
+        SELF_JOIN, None, [Totals((AGE,))],
     ),
 ]  # fmt: skip
 
@@ -172,11 +172,11 @@ def main() -> None:
         print("|---|---|---|---|---|", flush=True)
         by_hand, by_us = protecting(engine, session, str(folder / "people.parquet"), max(given.times // 5, 1))
         print(f"| protecting | {by_hand:.2f} | {by_us:.2f} | {by_us / by_hand:.2f} | |", flush=True)
-        for name, hand, plan, parts, queries in WORK:
+        for name, hand, plan, parts, statistics in WORK:
             if given.only not in name:
                 continue
             beside = engine._sessions[0 if plan in (PER_PERSON, SELF_JOIN) else 1]
-            ours = lambda: engine.measure(plan, parts, queries)  # noqa: B023, E731
+            ours = lambda: engine.measure(plan, parts, statistics)  # noqa: B023, E731
             theirs = lambda: beside.sql(hand).collect()  # noqa: B023, E731
             fastest(theirs, ours, times=1)
             times = given.times if plan not in (PER_PERSON, SELF_JOIN) else max(given.times // 5, 1)

@@ -17,7 +17,7 @@ import duckdb
 from fpinq.engines.duckdb import DuckDB
 from fpinq.model.expressions import Type
 from fpinq.model.plans import RootTable
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 
 SCHEMA = {"id": Type.INT64, "age": Type.INT64, "x": Type.FLOAT64, "name": Type.STRING, "day": Type.DATE}
 STATED = "columns = {'id': 'BIGINT', 'age': 'BIGINT', 'x': 'DOUBLE', 'name': 'VARCHAR', 'day': 'DATE'}"
@@ -59,7 +59,7 @@ def counted(path: Path) -> tuple[float, float]:
     """One count of a table of ours, and of the file read again."""
     engine = DuckDB()
     engine.add_root("t", path, SCHEMA)
-    table = best(lambda: engine.measure(RootTable("t"), None, [Count()]))
+    table = best(lambda: engine.measure(RootTable("t"), None, [Records()]))
     engine.close()
     with duckdb.connect() as connection:
         scan = f"SELECT count(id) FROM read_csv('{path}')"

@@ -24,7 +24,7 @@ from fpinq.engines import owner
 from fpinq.engines.duckdb import DuckDB, statistics
 from fpinq.engines.spark import Spark
 from fpinq.model.plans import RootTable
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 from fpinq.runtime import ReferenceEngine
 from server.live import COUNT, people, serve
 
@@ -125,7 +125,7 @@ def test_every_door_of_every_engine_speaks_our_words_only(
         elif hasattr(engine, name):
             monkeypatch.setattr(engine, name, fails)
     asked = {
-        "measure": lambda: opened.measure(RootTable("x"), None, [Count()]),
+        "measure": lambda: opened.measure(RootTable("x"), None, [Records()]),
         "add_root": lambda: opened.add_root("x", Breaking()),
         "add_persons": lambda: opened.add_persons("x", {"t": Breaking()}, unit="a"),
     }[door]

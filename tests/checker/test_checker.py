@@ -188,10 +188,8 @@ def _partitions(scope: Scope) -> list[Partition]:
     return [a for a in constructions(scope, start((1, 1)), 0) if isinstance(a, Partition)]
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "loss"), [({0: 3}, {0: 5}, 2), ({}, {0: 1, 1: -2}, 3), ({}, {}, 0)]
-)
-def test_the_laplace_loss_is_the_l1_distance(left: dict[int, int], right: dict[int, int], loss: int) -> None:
+@pytest.mark.parametrize(("left", "right", "loss"), [([3], [5], 2), ([0, 0], [1, -2], 3), ([], [], 0)])
+def test_the_laplace_loss_is_the_l1_distance(left: list[int], right: list[int], loss: int) -> None:
     assert laplace_loss(left, right) == loss
 
 

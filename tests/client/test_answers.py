@@ -89,7 +89,7 @@ def test_intervals_cover_as_often_as_they_say(query: fp.Query, confidence: float
     schema = Schema.of({"v": Type.INT64})
     prepared = query.prepare(Subject(schema), epsilon)
     table = Relation(schema, tuple((value,) for value in values))
-    (exact,) = reference.measure(table, None, [prepared.primitive])
+    (exact,) = reference.measure(table, None, [prepared.primitive.statistic])
     hits = 0
     for _i in range(times):
         low, high = prepared.read(draw(prepared.primitive, exact, epsilon), epsilon).interval(confidence)

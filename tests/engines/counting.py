@@ -45,7 +45,7 @@ def measured_units(
             if by is not None:
                 reference.evaluate(by.key, row)
             for query in dict.fromkeys(queries):
-                query.contribution(row)
+                query.statistic.contribution(row)
         return meter.units
 
 

@@ -8,7 +8,6 @@ file (the pattern of its nulls, encoding, page version, compression, rows per gr
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
@@ -24,7 +23,7 @@ from fpinq.engines import reference
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type, Value
 from fpinq.model.plans import Plan, RootTable, Term
-from fpinq.model.queries import Count, PrimitiveQuery, Rank, Statistic, Sum
+from fpinq.model.statistics import Integers, Points, Records, Statistic, Totals
 from fpinq.model.transformations import (
     Aggregate,
     Concat,
@@ -182,28 +181,28 @@ def _present(type_: Type) -> list[Value]:
 
 # ── questions ────────────────────────────────────────────────────────────────────────
 
-Question = tuple[Plan, Partitioning | None, list[PrimitiveQuery]]
+Question = tuple[Plan, Partitioning | None, list[Statistic]]
 
 
 def questions(root: str, rows: Rows) -> list[Question]:
     """What is asked of a table: everything that an engine may answer while it reads, or from a footer."""
     table = RootTable(root)
-    asked: list[Question] = [(table, None, [Count()])]
-    asked += [(plan, None, [Count()]) for plan in _of_all_columns(table)]
+    asked: list[Question] = [(table, None, [Records()])]
+    asked += [(plan, None, [Records()]) for plan in _of_all_columns(table)]
     for position, (name, type_) in enumerate(SCHEMA.columns):
         there = {repr(row[position]) for row in rows}
         some = next((value for value in _present(type_) if repr(value) in there), _present(type_)[1])
         other = next(value for value in _present(type_) if value != some)
         column, keys = Column(name), Partitioning(Column(name), (None, some, other))
-        asked += [(Term(Where(t), (table,)), None, [Count()]) for t in _tests(column, type_, some, other)]
-        asked += [(table, keys, [Count()] * 3), (Term(PartOf(keys, 0), (table,)), None, [Count()])]
+        asked += [(Term(Where(t), (table,)), None, [Records()]) for t in _tests(column, type_, some, other)]
+        asked += [(table, keys, [Records()] * 3), (Term(PartOf(keys, 0), (table,)), None, [Records()])]
         if type_ in (Type.BOOL, Type.DATE, Type.TIMESTAMP):
             continue  # read as other types are
-        asked += [(plan, None, [Count()]) for plan in _groups_and_joins(table, column, type_, some)]
-        asked += [(plan, keys, [Count()] * 3) for plan in _first(table, column)]
+        asked += [(plan, None, [Records()]) for plan in _groups_and_joins(table, column, type_, some)]
+        asked += [(plan, keys, [Records()] * 3) for plan in _first(table, column)]
         if type_ in (Type.INT64, Type.FLOAT64):
             clamp = Clamp(column, -(2**20), 2**20)
-            asked += [(table, None, [Sum(clamp)]), (table, None, [Rank(clamp, Fraction(1, 2))])]
+            asked += [(table, None, [Totals((clamp,))]), (table, None, [Points(clamp)])]
     return asked
 
 
@@ -257,7 +256,7 @@ def _first(table: Plan, column: Column) -> Iterator[Plan]:
         yield Term(Take(at_most), (Term(Select(leading), (table,)),))
 
 
-Known = tuple[list[Question], list[list[Statistic]]]
+Known = tuple[list[Question], list[list[Integers]]]
 
 
 def expected(rows: Rows) -> Known:

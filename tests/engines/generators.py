@@ -40,6 +40,7 @@ from fpinq.model.queries import (
     Rank,
     Sum,
 )
+from fpinq.model.statistics import Statistic
 from fpinq.model.transformations import (
     Aggregate,
     All,
@@ -92,6 +93,11 @@ class Example:
     whole: PrimitiveQuery = field(default_factory=Count)
     by: Partitioning | None = None
     queries: tuple[PrimitiveQuery, ...] = ()
+
+    @property
+    def statistics(self) -> list[Statistic]:
+        """What an engine is asked for."""
+        return [query.statistic for query in self.queries]
 
     def database(self) -> reference.Database:
         """The same data, for the reference."""

@@ -89,9 +89,10 @@ def compare(engine: Any, example: Example, names: dict[str, str]) -> None:
     found = engine.rows(plan)
     assert found.schema == expected.schema
     assert bag(found.rows) == bag(expected.rows)
-    assert engine.measure(plan, None, [example.whole]) == reference.measure(expected, None, [example.whole])
-    assert engine.measure(plan, example.by, example.queries) == reference.measure(
-        expected, example.by, example.queries
+    whole = [example.whole.statistic]
+    assert engine.measure(plan, None, whole) == reference.measure(expected, None, whole)
+    assert engine.measure(plan, example.by, example.statistics) == reference.measure(
+        expected, example.by, example.statistics
     )
 
 

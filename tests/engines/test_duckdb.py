@@ -30,7 +30,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.plans import MAX_DEPTH, Flatten, Persons, PersonTable, Plan, RootTable, Term
-from fpinq.model.queries import Count, Frequencies, Moments, Rank, Sum
+from fpinq.model.statistics import Bernstein, Points, Records, Totals
 from fpinq.model.transformations import (
     Concat,
     First,
@@ -67,7 +67,7 @@ def people(tmp_path: Path) -> str:
 
 
 def number_of(engine: DuckDB, plan: Plan) -> int:
-    return engine.measure(plan, None, [Count()])[0].get(0, 0)
+    return engine.measure(plan, None, [Records()])[0].get(0, 0)
 
 
 # ── sources ──────────────────────────────────────────────────────────────────────────
@@ -251,7 +251,7 @@ def test_what_happens_to_a_frame_afterwards_does_not_matter(db: DuckDB) -> None:
     frame = pd.DataFrame({"a": [1, 2]})
     db.add_root("t", frame)
     frame.loc[0, "a"] = 100
-    assert db.measure(RootTable("t"), None, [Sum(Clamp(Column("a"), 0, 1000))]) == [{0: 3}]
+    assert db.measure(RootTable("t"), None, [Totals((Clamp(Column("a"), 0, 1000),))]) == [{0: 3}]
 
 
 def test_a_root_in_memory_survives_the_arrival_of_files(db: DuckDB, people: str) -> None:
@@ -329,8 +329,8 @@ def test_nan_in_a_file_whose_statistics_leave_it_out_is_null(db: DuckDB, tmp_pat
     pq.write_table(pa.table({"x": [1.0, float("nan"), 2.0, -0.0]}), tmp_path / "x.parquet")
     db.add_root("t", tmp_path / "x.parquet")
     root = RootTable("t")
-    assert db.measure(root, None, [Sum(Clamp(Column("x"), -100, 100))]) == [{0: 3}]
-    assert db.measure(root, None, [Moments(Clamp(Column("x"), 0, 10), 1)]) == [{0: 27, 1: 3}]
+    assert db.measure(root, None, [Totals((Clamp(Column("x"), -100, 100),))]) == [{0: 3}]
+    assert db.measure(root, None, [Bernstein(Clamp(Column("x"), 0, 10), 1)]) == [{0: 27, 1: 3}]
     small = Term(Where(Apply("less", (Column("x"), Literal.of(100.0)))), (root,))
     large = Term(Where(Apply("greater", (Column("x"), Literal.of(100.0)))), (root,))
     assert (number_of(db, small), number_of(db, large)) == (3, 0)
@@ -420,17 +420,17 @@ def test_hostile_names_and_strings_are_inert(db: DuckDB, text: str) -> None:
     joined = Join((Column(name),), (Column(text),), First(2), First(2), ((text, Column(f"r.{text}")),))
     assert db.rows(Term(joined, (same, listed))).rows == ((text,),)
     by = Partitioning(Column(name), (text, "another"))
-    assert db.measure(root, by, [Count(), Count()]) == [{0: 1}, {}]
+    assert db.measure(root, by, [Records(), Records()]) == [{0: 1}, {}]
     grouped = Term(GroupBy(((text, Column(name)),), ()), (root,))
     many = Partitioning(Column(text), (text, *(f"{text}{i}" for i in range(8))))
-    assert db.measure(grouped, many, [Count()] * 9) == [{0: 1}, *[{}] * 8]
+    assert db.measure(grouped, many, [Records()] * 9) == [{0: 1}, *[{}] * 8]
 
 
 def test_the_text_of_a_query_contains_nothing_of_the_program(db: DuckDB) -> None:
     text = "'; DROP TABLE r0; --"
     db.add_root(text, [{text: text}])
     test = Apply("contains", (Apply("lower", (Column(text),)), Literal.of(text)))
-    sql, _ = db.explain(Term(Where(test), (RootTable(text),)), None, [Count()])
+    sql, _ = db.explain(Term(Where(test), (RootTable(text),)), None, [Records()])
     assert "DROP" not in sql
     assert sql.isascii()
 
@@ -447,7 +447,7 @@ def test_an_engine_failure_says_nothing_but_a_reference(
     Path(people).write_bytes(damaged)
     monkeypatch.setattr(Pin, "holds", lambda pin: True)  # as if the disk failed between look and read
     with caplog.at_level(logging.ERROR, "fpinq.owner"), pytest.raises(EngineError) as failure:
-        db.measure(RootTable("people"), None, [Sum(Clamp(Column("age"), 0, 10))])
+        db.measure(RootTable("people"), None, [Totals((Clamp(Column("age"), 0, 10),))])
     assert failure.value.reference in str(failure.value)
     assert len(str(failure.value)) < 100
     assert "parquet" not in str(failure.value).lower()
@@ -480,7 +480,7 @@ def test_a_changed_file_is_noticed_before_it_is_measured(db: DuckDB, people: str
         case "grown":
             Path(people).write_bytes(content + b"x")
     with pytest.raises(DataChanged) as refusal:
-        db.measure(plan, None, [Count()])
+        db.measure(plan, None, [Records()])
     assert refusal.value.root == "people"
     with pytest.raises(DataChanged):
         db.rows(plan)
@@ -541,9 +541,9 @@ def test_a_chain_of_steps_as_long_as_allowed_is_measured(db: DuckDB, kind: str) 
 def test_ten_thousand_parts_are_one_query(db: DuckDB) -> None:
     db.add_root("t", [{"a": n % 10_000, "s": str(n)} for n in range(20_000)])
     by = Partitioning(Column("a"), tuple(range(10_000)))
-    assert db.measure(RootTable("t"), by, [Count()] * 10_000) == [{0: 2}] * 10_000
+    assert db.measure(RootTable("t"), by, [Records()] * 10_000) == [{0: 2}] * 10_000
     by = Partitioning(Column("s"), tuple(map(str, range(15_000, 25_000))))
-    found = db.measure(RootTable("t"), by, [Count()] * 10_000)
+    found = db.measure(RootTable("t"), by, [Records()] * 10_000)
     assert found == [{0: 1}] * 5_000 + [{}] * 5_000
 
 
@@ -551,9 +551,9 @@ def test_sums_beyond_64_bits_are_exact(db: DuckDB) -> None:
     db.add_root("t", [{"a": 2**63 - 1}] * 5 + [{"a": -(2**63)}])
     clamp = Clamp(Column("a"), -(2**63), 2**63)
     total = 5 * (2**63 - 1) - 2**63
-    assert db.measure(RootTable("t"), None, [Sum(clamp)]) == [{0: total}]
+    assert db.measure(RootTable("t"), None, [Totals((clamp,))]) == [{0: total}]
     halves = {0: 6 * 2**63 - total, 1: total + 6 * 2**63}
-    assert db.measure(RootTable("t"), None, [Moments(clamp, 1)]) == [halves]
+    assert db.measure(RootTable("t"), None, [Bernstein(clamp, 1)]) == [halves]
 
 
 def test_queries_of_different_kinds_share_one_scan(db: DuckDB) -> None:
@@ -561,24 +561,24 @@ def test_queries_of_different_kinds_share_one_scan(db: DuckDB) -> None:
     db.add_root("t", rows)
     by = Partitioning(Column("k"), (0, 1, 2, 3, 4, 9))
     clamp = Clamp(Column("x"), 0, 100, Fraction(1, 2))
-    queries = [
-        Count(),
-        Sum(clamp),
-        Moments(Clamp(Column("x"), 10, 20), 2),
-        Frequencies(clamp),
-        Rank(Clamp(Column("x"), 0, 7), Fraction(1, 2)),
-        Sum(clamp),
+    asked = [
+        Records(),
+        Totals((clamp,)),
+        Bernstein(Clamp(Column("x"), 10, 20), 2),
+        Points(clamp),
+        Points(Clamp(Column("x"), 0, 7)),
+        Totals((clamp,)),
     ]
     table = reference.Relation(
         Schema.of({"k": Type.INT64, "x": Type.FLOAT64}), tuple((r["k"], r["x"]) for r in rows)
     )
-    assert db.measure(RootTable("t"), by, queries) == reference.measure(table, by, queries)
+    assert db.measure(RootTable("t"), by, asked) == reference.measure(table, by, asked)
 
 
 def test_columns_that_are_not_needed_are_not_read_and_rows_are_all_read(db: DuckDB, people: str) -> None:
     db.add_root("people", people)
     old = Term(Where(Apply("greater", (Column("age"), Literal.of(5)))), (RootTable("people"),))
-    _, plan = db.explain(old, None, [Count()])
+    _, plan = db.explain(old, None, [Records()])
     assert "Projections: age " in plan
     assert "Filters" not in plan
     assert "cost" not in plan

@@ -23,7 +23,7 @@ from fpinq.engines.duckdb import DuckDB, database, engine, plans, sources, trunc
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import Plan, RootTable, Term
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import Aggregate, GroupBy, Partitioning, Where
 
 # How many choices meet in one file.
@@ -109,7 +109,7 @@ def test_a_duckdb_that_reads_a_null_as_zero_fails_its_trial(monkeypatch: pytest.
 
 
 def number_of(engine: DuckDB, plan: Plan) -> int:
-    return engine.measure(plan, None, [Count()])[0].get(0, 0)
+    return engine.measure(plan, None, [Records()])[0].get(0, 0)
 
 
 def test_a_null_among_equal_texts_is_one_null(db: DuckDB, tmp_path: Path) -> None:
@@ -121,15 +121,15 @@ def test_a_null_among_equal_texts_is_one_null(db: DuckDB, tmp_path: Path) -> Non
     assert number_of(db, Term(Where(Apply("is_null", (c,))), (root,))) == 1
     assert number_of(db, Term(Where(filled), (root,))) == 1
     by = Partitioning(c, ("yes", None))
-    assert db.measure(root, by, [Count()] * 2) == [{0: 10_000}, {0: 1}]
+    assert db.measure(root, by, [Records()] * 2) == [{0: 10_000}, {0: 1}]
 
 
 # ── whatever is asked, a file is asked for columns ───────────────────────────────────
 
 
-def asked_beside_columns(engine: DuckDB, plan: Plan, by: Any, queries: Any) -> list[str]:
+def asked_beside_columns(engine: DuckDB, plan: Plan, by: Any, statistics: Any) -> list[str]:
     """The lines of DuckDB's plan that say what is asked of a file, beside its columns."""
-    _, shown = engine.explain(plan, by, queries)
+    _, shown = engine.explain(plan, by, statistics)
     return [line for line in shown.splitlines() if "Filters" in line or "Dynamic" in line]
 
 
@@ -170,8 +170,8 @@ def test_what_is_asked_of_a_file_is_noticed(
 def test_nothing_but_columns_is_asked_of_a_file(tmp_path_factory: Any, example: Example) -> None:
     engine = DuckDB()
     in_files(engine, example, tmp_path_factory.mktemp("files"))
-    assert not asked_beside_columns(engine, example.plan, None, [example.whole])
-    assert not asked_beside_columns(engine, example.plan, example.by, example.queries)
+    assert not asked_beside_columns(engine, example.plan, None, [example.whole.statistic])
+    assert not asked_beside_columns(engine, example.plan, example.by, example.statistics)
     engine.close()
 
 

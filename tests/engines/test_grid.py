@@ -13,7 +13,7 @@ from fpinq.model.errors import BadExpression
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type, Value, checked_value
 from fpinq.model.operators import OPERATORS, evaluate, type_of
 from fpinq.model.plans import RootTable, Term
-from fpinq.model.queries import Rank
+from fpinq.model.statistics import Points
 from fpinq.model.transformations import Explode, Select
 
 _names = count()
@@ -180,5 +180,5 @@ def test_grid_points_are_the_reference_points(loaded: Any, exponent: int) -> Non
     bounds = [(0, 0), (0, 10), (-3, 3), (5, 7), (-(2**53), 2**53), (-(2**53), -(2**52))]
     for value in (Column("x"), Apply("negate", (Column("x"),))):
         for lower, upper in bounds:
-            query = Rank(Clamp(value, lower, upper, step), Fraction(1, 2))
-            assert loaded.measure(RootTable(name), None, [query]) == reference.measure(table, None, [query])
+            points = Points(Clamp(value, lower, upper, step))
+            assert loaded.measure(RootTable(name), None, [points]) == reference.measure(table, None, [points])

@@ -21,7 +21,7 @@ from fpinq.engines.spark.memory import _micros
 from fpinq.model.errors import BadData, DataChanged
 from fpinq.model.expressions import Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import Select
 from fpinq.runtime.in_memory import relation
 
@@ -34,7 +34,7 @@ def db() -> Iterator[DuckDB]:
 
 
 def number_of(engine: DuckDB, plan: Plan) -> int:
-    return engine.measure(plan, None, [Count()])[0].get(0, 0)
+    return engine.measure(plan, None, [Records()])[0].get(0, 0)
 
 
 def write(path: Path, **columns: Any) -> Path:

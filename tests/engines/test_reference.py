@@ -10,7 +10,7 @@ from fpinq.engines.reference import PersonBag, Relation, compute, distance, meas
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Term, Transformation
-from fpinq.model.queries import Count, Frequencies, Sum
+from fpinq.model.statistics import Points, Records, Totals
 from fpinq.model.transformations import (
     Aggregate,
     All,
@@ -168,9 +168,9 @@ def test_a_plan_is_computed_from_its_roots() -> None:
 
 def test_a_statistic_is_measured_part_by_part() -> None:
     by = Partitioning(K, (1, 7))
-    assert measure(A, by, [Count(), Count()]) == [{0: 3}, {}]
-    assert measure(A, None, [Sum(Clamp(V, 0, 15))]) == [{0: 65}]
-    assert measure(A, None, [Frequencies(Clamp(V, 10, 20))]) == [{10: 2, 20: 3}]
+    assert measure(A, by, [Records(), Records()]) == [{0: 3}, {}]
+    assert measure(A, None, [Totals((Clamp(V, 0, 15),))]) == [{0: 65}]
+    assert measure(A, None, [Points(Clamp(V, 10, 20))]) == [{10: 2, 20: 3}]
 
 
 def test_distance_is_the_symmetric_difference_of_bags() -> None:

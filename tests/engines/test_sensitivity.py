@@ -16,11 +16,10 @@ from fpinq.model.queries import (
     Moments,
     PrimitiveQuery,
     Rank,
-    Statistic,
     Sum,
     Tree,
-    measured,
 )
+from fpinq.model.statistics import Integers
 from fpinq.model.transformations import Partitioning
 
 X, F = Column("x"), Column("f")
@@ -42,7 +41,7 @@ def statistics(engine: Any, name: str, values: list[Any], type_: Type, query: Pr
     root = f"sensitivity {name} {query!r}"
     engine.add_root(root, rows, schema={"bag": Type.INT64, name: type_})
     by = Partitioning(Column("bag"), tuple(numbered.values()))
-    found = engine.measure(RootTable(root), by, [measured(query)] * len(numbered))
+    found = engine.measure(RootTable(root), by, [query.statistic] * len(numbered))
     return {bag: found[number] for bag, number in numbered.items()}
 
 
@@ -56,7 +55,7 @@ def largest(engine: Any, name: str, values: list[Any], type_: Type, query: Primi
     )
 
 
-def away(query: PrimitiveQuery, before: Statistic, after: Statistic) -> int:
+def away(query: PrimitiveQuery, before: Integers, after: Integers) -> int:
     match query:
         case Rank():
             left, right = (
@@ -68,7 +67,7 @@ def away(query: PrimitiveQuery, before: Statistic, after: Statistic) -> int:
         case Choice():
             return max(abs(after.get(j, 0) - before.get(j, 0)) for j in range(len(query.of)))
         case Tree():
-            return sum(abs(a - b) for a, b in zip(query.nodes(after), query.nodes(before), strict=True))
+            return sum(abs(a - b) for a, b in zip(query.exact(after), query.exact(before), strict=True))
         case _:
             return sum(abs(after.get(j, 0) - before.get(j, 0)) for j in before.keys() | after.keys())
 
@@ -120,7 +119,7 @@ def test_a_sum_of_ten_million_huge_integers_is_exact(engine: Any) -> None:
     name = f"huge {id(column)}"
     engine.add_root(name, pa.table({"x": column}))
     queries = [Sum(Clamp(X, 0, huge)), Sum(Clamp(X, -huge, huge - 1)), Moments(Clamp(X, -huge, huge), 1)]
-    found = [engine.measure(RootTable(name), None, [query])[0] for query in queries]
+    found = [engine.measure(RootTable(name), None, [query.statistic])[0] for query in queries]
     assert found == [{0: rows * huge}, {0: rows * (huge - 1)}, {1: 2 * rows * huge}]
     square = Moments(Clamp(X, huge - 2**31, huge), 2)
-    assert engine.measure(RootTable(name), None, [square])[0] == {2: rows * 2**62}
+    assert engine.measure(RootTable(name), None, [square.statistic])[0] == {2: rows * 2**62}

@@ -18,7 +18,7 @@ from fpinq.engines.duckdb.database import Looking
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, apply
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import (
     All,
     Concat,
@@ -96,7 +96,7 @@ def worked(engine: DuckDB, plan: Plan) -> Counter[tuple[str, int]]:
     database = engine._database
     with database.cursor() as cursor:
         lowering = Lowering(engine._roots, Looking(database, cursor, engine.steady))
-        measurement = statistics.lower(lowering, lowering.plan(plan), None, [Count()])
+        measurement = statistics.lower(lowering, lowering.plan(plan), None, [Records()])
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {measurement.sql}", measurement.parameters)
         profile = json.loads(cursor.fetchall()[0][1])
     found = operators(profile.get("operator", [profile]))
@@ -157,12 +157,12 @@ def test_nothing_is_computed_for_a_public_row_once_instead_of_for_each_person() 
     engine = Steady()
     schemas = {"t": {"id": Type.INT64, "name": Type.STRING}}
     engine.add_persons("t", {"t": rows(present=True, number=30)}, unit="id", schemas=schemas)
-    _, explained = engine.explain(Term(Flatten(body), (T,)), None, [Count()])
+    _, explained = engine.explain(Term(Flatten(body), (T,)), None, [Records()])
     assert "cross product" not in explained.lower().replace("_", " ")
 
 
 def kinds(engine: DuckDB, plan: Plan) -> str:
-    _, explained = engine.explain(plan, None, [Count()])
+    _, explained = engine.explain(plan, None, [Records()])
     return "".join(c for c in explained if not c.isdigit() and c not in " .,~│")
 
 

@@ -14,7 +14,7 @@ from fpinq.engines.duckdb.database import Database
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Plan, RootTable, Term
-from fpinq.model.queries import Count, Sum
+from fpinq.model.statistics import Records, Totals
 from fpinq.model.transformations import First, Join, LimitPerKey, Select, Where
 
 SCHEMA = Schema(
@@ -71,7 +71,7 @@ def test_a_second_look_finds_the_reference_rows(
     in_two.add_root(name, [dict(zip(SCHEMA.names(), r, strict=True)) for r in rows], dict(SCHEMA.columns))
     table: Plan = RootTable(name) if below is None else Term(below, (RootTable(name),))
     plan = truncating(table, keys, at_most, joins)
-    assert "candidates" in in_two.explain(plan, None, [Count()])[0]
+    assert "candidates" in in_two.explain(plan, None, [Records()])[0]
     expected = reference.compute(plan, {name: reference.Relation(SCHEMA, tuple(rows))})
     assert bag(in_two.rows(plan).rows) == bag(expected.rows)
 
@@ -87,9 +87,9 @@ def test_a_sample_says_whether_the_leading_columns_decide(decides: str, expected
     engine = DuckDB()
     engine.add_root("t", frame)
     plan = truncating_sum(2)
-    assert ("candidates" in engine.explain(plan, None, [Count()])[0]) is expected
-    assert engine.measure(plan, None, [Count()]) == [{0: 200_000}]
-    (found,) = engine.measure(plan, None, [Sum(Clamp(Column("c"), 0, 1000))])
+    assert ("candidates" in engine.explain(plan, None, [Records()])[0]) is expected
+    assert engine.measure(plan, None, [Records()]) == [{0: 200_000}]
+    (found,) = engine.measure(plan, None, [Totals((Clamp(Column("c"), 0, 1000),))])
     smallest = sorted if not expected else (lambda values: values)
     per_key = ([(k + n * 100_000) * 7919 % 1000 for n in range(4)] for k in range(100_000))
     assert found == {0: sum(sum(list(smallest(values))[:2]) for values in per_key)}

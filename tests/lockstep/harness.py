@@ -16,8 +16,9 @@ from engines.generators import Generator, Rows
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.errors import FpinqError, ProgramError
 from fpinq.model.expressions import Schema
-from fpinq.model.queries import Choice, Frequencies, PrimitiveQuery, Rank, Ranks, Statistic, Tree
+from fpinq.model.queries import Choice, Frequencies, PrimitiveQuery, Rank, Ranks, Tree
 from fpinq.model.semantics import Configuration, initial, step
+from fpinq.model.statistics import Integers
 from fpinq.model.transformations import Concat, Except, Intersect, Union
 from fpinq.runtime.system import ProtectedSystem
 
@@ -30,7 +31,7 @@ class Run:
     """One side: what was visible, and what was measured (which is not)."""
 
     visible: list[str] = field(default_factory=list)
-    measured: list[tuple[PrimitiveQuery, Statistic, Fraction]] = field(default_factory=list)
+    measured: list[tuple[PrimitiveQuery, Integers, Fraction]] = field(default_factory=list)
     charged: dict[str, Fraction] = field(default_factory=dict)
 
 
@@ -50,7 +51,7 @@ def run(engine: Any, program: Program, data: Mapping[str, Rows], prefix: str, fo
     """The program on one version of the data; answers are taken from forced, and made up beyond it."""
     seen = Run()
 
-    def mechanism(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Any:
+    def mechanism(query: PrimitiveQuery, statistic: Integers, epsilon: Fraction) -> Any:
         seen.measured.append((query, dict(statistic), epsilon))
         if len(forced) < len(seen.measured):
             forced.append(len(seen.measured) % 3)
@@ -101,7 +102,7 @@ def loss(left: Run, right: Run) -> Fraction:
     )
 
 
-def _loss(query: PrimitiveQuery, here: Statistic, there: Statistic, epsilon: Fraction) -> Fraction:
+def _loss(query: PrimitiveQuery, here: Integers, there: Integers, epsilon: Fraction) -> Fraction:
     if isinstance(query, Ranks):
         share = epsilon / len(query.fractions)
         return sum((_loss(rank, here, there, share) for rank in query.each()), Fraction(0))
@@ -110,14 +111,14 @@ def _loss(query: PrimitiveQuery, here: Statistic, there: Statistic, epsilon: Fra
     return epsilon * away / query.sensitivity if away else Fraction(0)
 
 
-def _away(query: PrimitiveQuery, here: Statistic, there: Statistic) -> int:
+def _away(query: PrimitiveQuery, here: Integers, there: Integers) -> int:
     match query:
         case Rank():
             left, right = query.scores(here), query.scores(there)
             points = {first for first, _, _ in (*left, *right)}
             return max(abs(_score(left, x) - _score(right, x)) for x in points)
         case Tree():
-            nodes = zip(query.nodes(here), query.nodes(there), strict=True)
+            nodes = zip(query.exact(here), query.exact(there), strict=True)
             return sum(abs(a - b) for a, b in nodes)
         case Choice():
             return max(abs(here.get(j, 0) - there.get(j, 0)) for j in range(len(query.of)))

@@ -26,8 +26,8 @@ from fpinq.model.queries import (
     Sum,
     Tree,
 )
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import GroupBy, Partitioning
-from fpinq.runtime.mechanisms import coordinates, is_monotone
 from proof import in_coq
 from proof.conftest import Coq
 from proof.in_coq import NotWritten
@@ -198,15 +198,8 @@ def test_what_noise_is_added_to_and_its_sensitivity_are_the_same(coq: Coq) -> No
     written = [(in_coq.query(query, SCHEMA), in_coq.table(table.rows)) for query, table in asked]
     terms = [f"show_list show_Z (sensitivity {q} :: measure (coordinates {q}) {t})" for q, t in written]
     for (query, table), printed in zip(asked, coq(terms), strict=True):
-        (statistic,) = measure(table, None, (query,))
-        match query:
-            case Tree():
-                exact = query.nodes(statistic)
-            case Count() | Sum() | Moments() | Frequencies():
-                exact = [statistic.get(coordinate, 0) for coordinate in coordinates(query)]
-            case _:
-                pytest.fail("a choice")
-        assert _integers(printed) == [query.sensitivity, *exact], query
+        (statistic,) = measure(table, None, (query.statistic,))
+        assert _integers(printed) == [query.sensitivity, *query.exact(statistic)], query
 
 
 def test_what_is_chosen_by_its_sensitivity_and_whether_it_is_monotone_are_the_same(coq: Coq) -> None:
@@ -227,14 +220,14 @@ def test_what_is_chosen_by_its_sensitivity_and_whether_it_is_monotone_are_the_sa
         terms.append(f"show_list show_Z (sensitivity {of} :: {monotone} :: {scored})")
     found = coq(terms)
     for (rank, table), printed in zip(ranks, found, strict=False):
-        (statistic,) = measure(table, None, (rank,))
+        (statistic,) = measure(table, None, (rank.statistic,))
         runs = rank.scores(statistic)
         scores = [score for first, last, score in runs for _ in range(last - first + 1)]
         assert _integers(printed) == [rank.sensitivity, *scores], rank
     for (choice, table), printed in zip(choices, found[len(ranks) :], strict=True):
-        (statistic,) = measure(table, None, (choice,))
+        (statistic,) = measure(table, None, (choice.statistic,))
         scores = [statistic.get(candidate, 0) for candidate in range(len(choice.of))]
-        assert _integers(printed) == [choice.sensitivity, int(is_monotone(choice)), *scores], choice
+        assert _integers(printed) == [choice.sensitivity, int(choice.monotone), *scores], choice
 
 
 def test_a_parallel_query_asks_of_the_same_parts(coq: Coq) -> None:
@@ -248,5 +241,5 @@ def test_a_parallel_query_asks_of_the_same_parts(coq: Coq) -> None:
         for table in tables
     ]
     for table, printed in zip(tables, coq(terms), strict=True):
-        counts = [s.get(0, 0) for s in measure(table, by, (Count(),) * len(keys))]
+        counts = [s.get(0, 0) for s in measure(table, by, (Records(),) * len(keys))]
         assert _integers(printed) == counts

@@ -9,7 +9,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Column
 from fpinq.model.queries import Choice, Count, Frequencies, Moments, Rank, Ranks, Sum, Tree
 from fpinq.runtime import mechanisms
-from fpinq.runtime.mechanisms import coordinates, draw, is_monotone
+from fpinq.runtime.mechanisms import draw
 
 SURE = Fraction(10**9)
 X = Column("x")
@@ -47,7 +47,7 @@ def test_every_coordinate_gets_noise_of_sensitivity_over_epsilon(
     monkeypatch.setattr(mechanisms, "sample", sample)
     assert draw(query, {}, Fraction(1, 3)) == (0,) * length
     assert scales == [Fraction(3 * scale)] * length
-    assert len(coordinates(query)) == length
+    assert query.integers == length
 
 
 def test_a_constant_statistic_needs_no_noise() -> None:
@@ -65,7 +65,7 @@ def test_several_ranks_are_grid_points_at_a_share_of_epsilon(monkeypatch: pytest
     ranks = Ranks(Clamp(X, 0, 100), (Fraction(0), Fraction(1, 2), Fraction(1)))
     assert draw(ranks, {10: 1, 50: 9, 90: 1}, SURE)[1] == 50  # type: ignore[index]
     shares: list[Fraction] = []
-    monkeypatch.setattr(mechanisms, "_draw_rank", lambda rank, statistic, share: shares.append(share) or 0)
+    monkeypatch.setattr(mechanisms, "_choice", lambda choices, monotone, share: shares.append(share) or 0)
     assert draw(ranks, {}, Fraction(1)) == (0, 0, 0)
     assert shares == [Fraction(1, 3)] * 3
 
@@ -86,10 +86,10 @@ def test_a_choice_is_a_candidate() -> None:
 
 
 def test_scores_are_monotone_if_they_have_one_sign() -> None:
-    assert is_monotone(Choice((Clamp(X, 0, 1), Clamp(X, 2, 3))))
-    assert is_monotone(Choice((Clamp(X, -1, 0), Clamp(X, -3, -2))))
-    assert not is_monotone(Choice((Clamp(X, -1, 1),)))
-    assert not is_monotone(Choice((Clamp(X, -1, 0), Clamp(X, 0, 1))))
+    assert Choice((Clamp(X, 0, 1), Clamp(X, 2, 3))).monotone
+    assert Choice((Clamp(X, -1, 0), Clamp(X, -3, -2))).monotone
+    assert not Choice((Clamp(X, -1, 1),)).monotone
+    assert not Choice((Clamp(X, -1, 0), Clamp(X, 0, 1))).monotone
 
 
 @pytest.mark.parametrize(("bounds", "monotone"), [((0, 2), True), ((-2, 2), False)])

@@ -14,8 +14,9 @@ from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
 from fpinq.model.errors import DataChanged, EngineError, LedgerError, ProgramError
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Plan
-from fpinq.model.queries import Count, PrimitiveQuery, Statistic
+from fpinq.model.queries import Count, PrimitiveQuery
 from fpinq.model.semantics import BOTTOM, TAU, Told
+from fpinq.model.statistics import Integers, Records, Statistic
 from fpinq.model.transformations import Partitioning, Select, Where
 from fpinq.runtime import Answered, InMemory, Observation, ProtectedSystem, ReferenceEngine, Released
 
@@ -30,13 +31,11 @@ class Watched(ReferenceEngine):
         self.diary = diary
         self.failure: Exception | None = None
 
-    def measure(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-    ) -> list[Statistic]:
+    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
         self.diary.append("measure")
         if self.failure is not None:
             raise self.failure
-        return super().measure(plan, by, queries)
+        return super().measure(plan, by, statistics)
 
 
 class Ledger(InMemory):
@@ -70,9 +69,9 @@ class World:
         schema = self.engine.add_root("data", ROWS)
         self.system.protect("data", schema, Fraction(budget))  # type: ignore[arg-type]
 
-    def draw(self, query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> tuple[int, ...]:
+    def draw(self, query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> tuple[int, ...]:
         self.diary.append("draw")
-        return (statistic.get(0, 0),)
+        return (measured.get(0, 0),)
 
     def count(self, epsilon: object, table: str = "data") -> Any:
         return self.system.act(Query(table, Fraction(epsilon), (Count(),)))  # type: ignore[arg-type]
@@ -237,9 +236,9 @@ def test_the_cache_is_bounded() -> None:
     statistics = Statistics(engine, max_integers=3)
     plans = [RootTable("data") for _i in range(5)]
     for plan in plans:
-        statistics.measure(plan, None, [Count()])
+        statistics.measure(plan, None, [Records()])
     assert len(statistics._measured) == 1
-    statistics.measure(plans[-1], None, [Count()])
+    statistics.measure(plans[-1], None, [Records()])
     assert engine.diary.count("measure") == 5
 
 
@@ -254,7 +253,7 @@ def test_what_the_cache_forgets_does_not_depend_on_an_answer() -> None:
         statistics = Statistics(engine, max_integers=5)
         everybody, one = RootTable("data"), Apply("equal", (Column("b"), Literal.of(0)))
         for plan in (everybody, Term(Where(one), (everybody,)), RootTable("data"), everybody):
-            statistics.measure(plan, None, [Count()])
+            statistics.measure(plan, None, [Records()])
         kept.append(engine.diary.count("measure"))
     assert kept[0] == kept[1]
 

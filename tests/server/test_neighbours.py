@@ -15,8 +15,9 @@ import pytest
 import fpinq as fp
 from fpinq.client.remote import Catalog, Http, RemoteSystem
 from fpinq.model.expressions import Type
-from fpinq.model.queries import Choice, PrimitiveQuery, Rank, Statistic
-from fpinq.runtime.mechanisms import Released, coordinates
+from fpinq.model.queries import Choice, PrimitiveQuery, Rank
+from fpinq.model.statistics import Integers
+from fpinq.runtime.mechanisms import Released
 from fpinq.server.quantum import until_release
 from server.live import COUNT, LIFTED, Live, people, serve
 
@@ -25,11 +26,11 @@ ROWS = [{"age": age, "name": name} for age, name in [(30, "a"), (40, "b b"), (50
 ONE_MORE = [*ROWS, {"age": 37, "name": "9" * 5000}]
 
 
-def same_whatever(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Released:
+def same_whatever(query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> Released:
     """A mechanism whose answer is the same on any data: what else is in a reply then shows."""
     if isinstance(query, Rank | Choice):
         return 0
-    return (7,) * len(coordinates(query))
+    return (7,) * query.integers
 
 
 class Recording(Http):
@@ -140,7 +141,7 @@ def test_the_release_is_the_next_multiple_of_the_quantum() -> None:
 def test_answers_and_refusals_leave_at_multiples_of_the_quantum(tmp_path: Path) -> None:
     quantum = Fraction(3, 10)
 
-    def takes_its_time(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Released:
+    def takes_its_time(query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> Released:
         if epsilon < Fraction(1, 100):
             time.sleep(0.35)
         return (7,)
@@ -195,7 +196,7 @@ def test_every_query_that_may_be_under_way_has_a_thread(tmp_path: Path) -> None:
     """A query that waited for others was charged late, and what is left showed how long they took."""
     started, go = threading.Semaphore(0), threading.Event()
 
-    def slow(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Released:
+    def slow(query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> Released:
         started.release()
         go.wait(30)
         return (7,)

@@ -17,7 +17,8 @@ import fpinq as fp
 from fpinq.model.actions import Assign
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import RootTable, Term
-from fpinq.model.queries import Count, PrimitiveQuery, Statistic
+from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.statistics import Integers, Records
 from fpinq.model.transformations import Distinct, First, GroupBy, Join
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server import Config
@@ -305,7 +306,7 @@ class Slow:
         self.go = threading.Event()
         self.waiting = threading.Semaphore(0)
 
-    def __call__(self, query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> tuple[int, ...]:
+    def __call__(self, query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> tuple[int, ...]:
         self.waiting.release()
         assert self.go.wait(20)
         return (42,)
@@ -391,7 +392,7 @@ def test_an_interrupt_between_two_statements_is_not_lost() -> None:
         with engine.interrupted_after(0.1):
             time.sleep(0.3)  # nothing runs yet
             for _ in range(100):
-                engine.measure(plan, None, [Count()])
+                engine.measure(plan, None, [Records()])
 
     with pytest.raises(fp.EngineError):
         late()

@@ -17,7 +17,7 @@ from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import type_of
 from fpinq.model.plans import Plan
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 
 Rows = Sequence[tuple[Value, ...]]
@@ -80,12 +80,12 @@ class Batch:
         roots: Mapping[str, Source | PersonSource],
         plan: Plan,
         by: Partitioning | None,
-        queries: Sequence[PrimitiveQuery],
+        asked: Sequence[Statistic],
     ) -> tuple[statistics.Measurement, Statement]:
         """A statement for the statistics of a plan's parts."""
         lowering = self._lowering(roots)
         table = lowering.plan(plan)
-        measurement = statistics.lower(lowering, table, by, queries)
+        measurement = statistics.lower(lowering, table, by, asked)
         key = Type.INT64 if by is None else type_of(by.key, table.schema)
         columns = [(name, key if name == "k" else Type.INT64) for name in measurement.names]
         return measurement, self._add(measurement.sql, columns)
@@ -130,7 +130,7 @@ def _slots(columns: Sequence[tuple[str, Type]]) -> dict[str, tuple[str, Type]]:
     return slots
 
 
-def statistics_of(measurement: statistics.Measurement, statement: Statement) -> list[Statistic]:
+def statistics_of(measurement: statistics.Measurement, statement: Statement) -> list[Integers]:
     """The statistics that a statement found."""
     columns = zip(*statement.found, strict=True) if statement.found else [()] * len(measurement.names)
     return measurement.read({name: list(c) for name, c in zip(measurement.names, columns, strict=True)})

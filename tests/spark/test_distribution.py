@@ -82,7 +82,8 @@ SCAN = (Identity(), ("t",), (Count(),) * 3 + (Sum(x),) * 2 + (Moments(x, 1),) * 
 PAIRS = (join, ("t", "t"), (Moments(Clamp(Column("x"), 0, 2**31), 2),) * 7)
 
 def exact(transformation, arguments, queries):
-    return engine.measure(Term(transformation, tuple(map(RootTable, arguments))), by, queries)
+    asked = [query.statistic for query in queries]
+    return engine.measure(Term(transformation, tuple(map(RootTable, arguments))), by, asked)
 
 def tasks_running():
     tracker = session.sparkContext.statusTracker()

@@ -58,8 +58,8 @@ def computed(sessions: list[Any], chosen: list[Example]) -> Iterator[Case]:
                 (
                     example,
                     batch.rows(roots, example.plan),
-                    batch.measurement(roots, example.plan, None, [example.whole]),
-                    batch.measurement(roots, example.plan, example.by, example.queries),
+                    batch.measurement(roots, example.plan, None, [example.whole.statistic]),
+                    batch.measurement(roots, example.plan, example.by, example.statistics),
                 )
             )
         batch.run(sessions[start // BATCH % len(sessions)])
@@ -72,8 +72,8 @@ def test_random_plans_have_the_reference_rows_and_statistics(spark: Any) -> None
     for example, rows, whole, parts in computed(settings_of(spark), examples(EXAMPLES)):
         expected = reference.compute(example.plan, example.database())
         assert bag(rows.found) == bag(expected.rows), example
-        assert statistics_of(*whole) == reference.measure(expected, None, [example.whole]), example
-        assert statistics_of(*parts) == reference.measure(expected, example.by, example.queries), example
+        assert statistics_of(*whole) == reference.measure(expected, None, [example.whole.statistic]), example
+        assert statistics_of(*parts) == reference.measure(expected, example.by, example.statistics), example
         compare(duckdb, example, load(duckdb, example))
         compared += 1
     duckdb.close()

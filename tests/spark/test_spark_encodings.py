@@ -16,7 +16,7 @@ from engines.test_encodings import lying
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import RootTable, Term
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import Aggregate, GroupBy, Where
 from spark.batches import Batch, statistics_of
 
@@ -69,9 +69,9 @@ def test_what_a_footer_says_about_values_is_not_believed(spark: Any, tmp_path: P
     for name, value in (("c", "zqzq"), ("n", 8222222222222)):
         large = Apply("equal", (Column("m"), Literal.of(value)))
         most = Term(GroupBy((), (("m", Aggregate("max", Column(name))),)), (root,))
-        assert spark.measure(Term(Where(large), (most,)), None, [Count()]) == [{0: 1}]
+        assert spark.measure(Term(Where(large), (most,)), None, [Records()]) == [{0: 1}]
         same = Apply("equal", (Column(name), Literal.of(value)))
-        assert spark.measure(Term(Where(same), (root,)), None, [Count()]) == [{0: 50}]
+        assert spark.measure(Term(Where(same), (root,)), None, [Records()]) == [{0: 50}]
 
 
 def test_these_files_find_a_reader_that_believes_the_footer(spark: Any, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from datetime import date, datetime
-from fractions import Fraction
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -19,7 +18,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
-from fpinq.model.queries import Count, Frequencies, Moments, Rank, Sum
+from fpinq.model.statistics import Bernstein, Points, Records, Totals
 from fpinq.model.transformations import Aggregate, Concat, Distinct, GroupBy, Partitioning, Union
 
 ROWS = [
@@ -100,7 +99,7 @@ def test_a_catalog_table_is_read(spark: Any) -> None:
     name = fresh()
     assert spark.add_root(name, "table:people").types() == (Type.INT64, Type.STRING)
     upper = Partitioning(Column("s"), ("X", "x"))
-    assert spark.measure(RootTable(name), upper, [Count(), Count()]) == [{}, {0: 1}]
+    assert spark.measure(RootTable(name), upper, [Records(), Records()]) == [{}, {0: 1}]
 
 
 def test_csv_is_read_with_or_without_a_schema(spark: Any, tmp_path: Path) -> None:
@@ -138,13 +137,13 @@ def test_a_changed_file_is_noticed_before_anything_is_read(spark: Any, tmp_path:
     pq.write_table(arrow(), tmp_path / "one.parquet")
     name = fresh()
     spark.add_root(name, tmp_path)
-    assert spark.measure(RootTable(name), None, [Count()]) == [{0: 3}]
+    assert spark.measure(RootTable(name), None, [Records()]) == [{0: 3}]
     pq.write_table(arrow().slice(1), tmp_path / "one.parquet")
     with pytest.raises(DataChanged):
-        spark.measure(RootTable(name), None, [Count()])
+        spark.measure(RootTable(name), None, [Records()])
     os.remove(tmp_path / "one.parquet")
     with pytest.raises(DataChanged):
-        spark.measure(RootTable(name), None, [Count()])
+        spark.measure(RootTable(name), None, [Records()])
 
 
 # ── one job ──────────────────────────────────────────────────────────────────────────
@@ -155,8 +154,8 @@ def test_a_parallel_query_is_one_job_whatever_the_number_of_parts(spark: Any, pa
     name = fresh()
     spark.add_root(name, [{"k": i % 50, "x": i} for i in range(500)])
     by = Partitioning(Column("k"), tuple(range(parts)))
-    kinds = [Count(), Sum(Clamp(Column("x"), 0, 100)), Moments(Clamp(Column("x"), 0, 400), 2)]
-    queries = [kinds[i % 3] for i in range(parts)] if parts <= 100 else [Count()] * parts
+    kinds = [Records(), Totals((Clamp(Column("x"), 0, 100),)), Bernstein(Clamp(Column("x"), 0, 400), 2)]
+    queries = [kinds[i % 3] for i in range(parts)] if parts <= 100 else [Records()] * parts
     before = jobs(spark)
     found = spark.measure(RootTable(name), by, queries)
     assert jobs(spark) - before <= most
@@ -169,7 +168,7 @@ def test_keys_too_many_to_list_cost_one_small_job_more(spark: Any) -> None:
     spark.add_root(name, [{"k": str(i % 50)} for i in range(500)] + [{"k": None}])
     by = Partitioning(Column("k"), (None, *(str(3 * i) for i in range(1000))))
     before = jobs(spark)
-    found = spark.measure(RootTable(name), by, [Count()] * 1001)
+    found = spark.measure(RootTable(name), by, [Records()] * 1001)
     assert jobs(spark) - before <= 2
     assert found[:3] == [{0: 1}, {0: 10}, {0: 10}]
     assert sum(q.get(0, 0) for q in found) == 1 + 17 * 10
@@ -188,7 +187,7 @@ def test_keys_too_many_to_list_cost_one_small_job_more(spark: Any) -> None:
 def test_many_keys_of_every_type_are_found_again(spark: Any, keys: tuple[Any, ...]) -> None:
     name = fresh()
     spark.add_root(name, [{"k": key} for key in keys])
-    found = spark.measure(RootTable(name), Partitioning(Column("k"), keys), [Count()] * len(keys))
+    found = spark.measure(RootTable(name), Partitioning(Column("k"), keys), [Records()] * len(keys))
     assert found == [{0: 1}] * len(keys)
 
 
@@ -201,7 +200,7 @@ def test_sums_beyond_64_bits_are_exact(spark: Any) -> None:
     spark.add_root(name, [{"x": x} for x in values], schema={"x": Type.INT64})
     table = RootTable(name)
     total = sum(x for x in values if x is not None)
-    assert spark.measure(table, None, [Sum(Clamp(Column("x"), INT64_MIN, INT64_MAX))]) == [{0: total}]
+    assert spark.measure(table, None, [Totals((Clamp(Column("x"), INT64_MIN, INT64_MAX),))]) == [{0: total}]
     grouped = Term(
         GroupBy((), (("s", Aggregate("sum", Clamp(Column("x"), INT64_MIN, INT64_MAX))),)), (table,)
     )
@@ -234,7 +233,7 @@ def test_a_plan_that_would_explode_when_written_out_is_kept_instead(spark: Any) 
     plan: Plan = Term(Distinct(), (RootTable(name),))
     for _ in range(10):
         plan = Term(Concat(), (plan, plan))
-    assert spark.measure(plan, None, [Count()]) == [{0: 3 * 2**10}]
+    assert spark.measure(plan, None, [Records()]) == [{0: 3 * 2**10}]
 
 
 def test_equal_unions_side_by_side_count_no_row_twice(spark: Any) -> None:
@@ -248,15 +247,15 @@ def test_equal_unions_side_by_side_count_no_row_twice(spark: Any) -> None:
         return Term(Flatten(Term(Distinct(), (Term(Union(), (table, table)),))), (RootTable(name),))
 
     two = Term(Concat(), (persons(), persons()))
-    assert spark.measure(two, None, [Count()]) == [{0: 4}]
-    assert spark.measure(Term(Concat(), (two, persons())), None, [Count()]) == [{0: 6}]
+    assert spark.measure(two, None, [Records()]) == [{0: 4}]
+    assert spark.measure(Term(Concat(), (two, persons())), None, [Records()]) == [{0: 6}]
 
 
 def test_no_python_runs_on_the_workers(spark: Any) -> None:
     name = fresh()
     spark.add_root(name, [{"x": 1.5, "s": "a"}])
     by = Partitioning(Apply("lower", (Column("s"),)), ("a",))
-    _, shown = spark.explain(RootTable(name), by, [Rank(Clamp(Column("x"), 0, 9), Fraction(1, 2))])
+    _, shown = spark.explain(RootTable(name), by, [Points(Clamp(Column("x"), 0, 9))])
     assert "Python" not in shown
     assert "BatchEval" not in shown
 
@@ -279,7 +278,7 @@ def test_an_engines_words_go_to_the_owner_only(
     spark.add_root(name, session.table("bad"))
     capfd.readouterr()
     with caplog.at_level(logging.ERROR, "fpinq.owner"), pytest.raises(EngineError) as raised:
-        spark.measure(RootTable(name), None, [Frequencies(Clamp(Column("x"), 0, 9))])
+        spark.measure(RootTable(name), None, [Points(Clamp(Column("x"), 0, 9))])
     assert "secret" not in str(raised.value)
     assert raised.value.reference in caplog.text
     assert "secret row" in caplog.text
@@ -297,7 +296,7 @@ def test_an_owners_session_is_used_and_not_changed(spark: Any) -> None:
     name = fresh()
     engine.add_root(name, [{"a": 1, "A": 2**63 - 1, "t": datetime(1, 1, 1)}])
     more = Apply("add", (Column("A"), Column("a")))
-    assert engine.measure(RootTable(name), None, [Moments(Clamp(more, 0, 9), 1)]) == [{}]
+    assert engine.measure(RootTable(name), None, [Bernstein(Clamp(more, 0, 9), 1)]) == [{}]
     assert engine.rows(RootTable(name)).rows == ((1, 2**63 - 1, datetime(1, 1, 1)),)
     engine.close()
     assert theirs.conf.get("spark.sql.ansi.enabled") == "false"
@@ -372,7 +371,7 @@ def test_a_long_job_shows_its_stages(spark: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(progress, "shown_where", lambda: lines.append)
     name = fresh()
     spark.add_root(name, spark._sessions[0].range(20_000_000).withColumnRenamed("id", "x"))
-    assert spark.measure(RootTable(name), None, [Sum(Clamp(Column("x"), 0, 10))])
+    assert spark.measure(RootTable(name), None, [Totals((Clamp(Column("x"), 0, 10),))])
     assert any("stage 1 of" in line for line in lines)
     assert lines[-1] == ""
 
@@ -414,5 +413,5 @@ def test_nobody_looking_means_nothing_shown(spark: Any, capfd: pytest.CaptureFix
     name = fresh()
     spark.add_root(name, [{"x": 1}])
     capfd.readouterr()
-    spark.measure(RootTable(name), None, [Count()])
+    spark.measure(RootTable(name), None, [Records()])
     assert "".join(capfd.readouterr()) == ""

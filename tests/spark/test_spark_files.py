@@ -16,7 +16,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, DataChanged
 from fpinq.model.expressions import Column, Type
 from fpinq.model.plans import RootTable
-from fpinq.model.queries import Count, Sum
+from fpinq.model.statistics import Records, Totals
 
 _number = count()
 
@@ -99,12 +99,12 @@ def test_a_file_added_later_is_no_part_of_what_was_protected(spark: Any, tmp_pat
     name = fresh()
     spark.add_root(name, tmp_path)
     write(tmp_path / "b.parquet", [2])
-    assert spark.measure(RootTable(name), None, [Count()]) == [{0: 1}]
+    assert spark.measure(RootTable(name), None, [Records()]) == [{0: 1}]
     times = os.stat(tmp_path / "a.parquet")
     write(tmp_path / "a.parquet", [2])
     os.utime(tmp_path / "a.parquet", ns=(times.st_atime_ns, times.st_mtime_ns))
     with pytest.raises(DataChanged):
-        spark.measure(RootTable(name), None, [Count()])
+        spark.measure(RootTable(name), None, [Records()])
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────
@@ -148,7 +148,7 @@ def test_names_that_spark_gives_a_meaning_are_the_datas(spark: Any, tmp_path: Pa
     name = fresh()
     assert spark.add_root(name, tmp_path).names() == tuple(names)
     assert spark.rows(RootTable(name)).rows == (row,)
-    query = Sum(Clamp(Column("_metadata.file_path"), 0, 100))
+    query = Totals((Clamp(Column("_metadata.file_path"), 0, 100),))
     assert spark.measure(RootTable(name), None, [query]) == [{0: names.index("_metadata.file_path")}]
     assert read(spark, [dict(zip(names, row, strict=True))]) == [row]
 
@@ -283,10 +283,10 @@ def test_files_of_a_url_are_found_once_and_pinned(spark: Any, tmp_path: Path) ->
     name = fresh()
     spark.add_root(name, url)
     write(folder / "c.parquet", [3])
-    assert spark.measure(RootTable(name), None, [Count()]) == [{0: 2}]
+    assert spark.measure(RootTable(name), None, [Records()]) == [{0: 2}]
     write(path, [5, 6])
     with pytest.raises(DataChanged):
-        spark.measure(RootTable(name), None, [Count()])
+        spark.measure(RootTable(name), None, [Records()])
     for missing in (f"{url}/none.parquet", f"{url}/none*", "nowhere://x/y.parquet"):
         with pytest.raises(BadData):
             spark.add_root(fresh(), missing)

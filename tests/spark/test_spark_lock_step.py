@@ -19,7 +19,8 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnboundedStability
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, bounded_stability
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Statistic, Sum
+from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Sum
+from fpinq.model.statistics import Integers
 from fpinq.model.transformations import (
     Aggregate,
     Concat,
@@ -90,7 +91,7 @@ def neighbours(example: Example) -> Iterator[tuple[str, Example]]:
             yield name, replace(example, persons={name: (shape, left)})
 
 
-def loss(query: PrimitiveQuery, one: Statistic, other: Statistic) -> Fraction:
+def loss(query: PrimitiveQuery, one: Integers, other: Integers) -> Fraction:
     """What an observer learns at ε = 1, in units of ε: the distance over the sensitivity.
 
     A rank's scores move by at most its sensitivity per record that its frequencies move.
@@ -102,16 +103,14 @@ def loss(query: PrimitiveQuery, one: Statistic, other: Statistic) -> Fraction:
     return Fraction(distance, query.sensitivity) if query.sensitivity else Fraction(0)
 
 
-def total(
-    queries: Iterable[PrimitiveQuery], here: Sequence[Statistic], there: Sequence[Statistic]
-) -> Fraction:
+def total(queries: Iterable[PrimitiveQuery], here: Sequence[Integers], there: Sequence[Integers]) -> Fraction:
     """The loss of all parts together."""
     return sum((loss(*each) for each in zip(queries, here, there, strict=True)), Fraction(0))
 
 
 def on_the_reference(example: Example, neighbour: Example) -> Fraction:
     here, there = (
-        reference.measure(reference.compute(e.plan, e.database()), e.by, e.queries)
+        reference.measure(reference.compute(e.plan, e.database()), e.by, e.statistics)
         for e in (example, neighbour)
     )
     return total(example.queries, here, there)
@@ -124,7 +123,7 @@ def on_spark(spark: Any, programs: Sequence[Program]) -> Iterator[Fraction]:
     for start in range(0, len(programs), BATCH):
         batch = Batch()
         asked = [
-            (pair[0], [batch.measurement(batch.roots(e), e.plan, e.by, e.queries) for e in pair])
+            (pair[0], [batch.measurement(batch.roots(e), e.plan, e.by, e.statistics) for e in pair])
             for *pair, _ in programs[start : start + BATCH]
         ]
         batch.run(session)

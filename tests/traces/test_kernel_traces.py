@@ -32,7 +32,7 @@ def test_the_kernel_replays_the_golden_trace(name: str) -> None:
             assert transition.rule == expected["rule"], where
             c, label = transition.configuration, transition.label
             if isinstance(label, Measure):
-                measure(compute(label.plan, database), label.by, label.queries)
+                measure(compute(label.plan, database), label.by, [query.statistic for query in label.queries])
             if isinstance(label, Told) and expected["op"] == "ask_price":
                 assert label.fact == fractions(expected["price"]), where
         certify(c.accounts)

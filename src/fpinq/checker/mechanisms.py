@@ -1,12 +1,11 @@
 """Mechanisms whose probabilities are exact, so that the theorem can be compared, not estimated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
 from fpinq.engines.reference import Database, Relation, compute, distance, transform
 from fpinq.model.expressions import Apply, Expression, Literal, Value
-from fpinq.model.queries import Statistic
 from fpinq.model.semantics import Measure
 from fpinq.model.traces import Distribution
 from fpinq.model.transformations import Partitioning, Where
@@ -52,15 +51,15 @@ def _is(value: Expression, key: Value) -> Expression:
     return Apply("is_null", (value,)) if key is None else Apply("equal", (value, Literal.of(key)))
 
 
-def laplace_loss(left: Statistic, right: Statistic) -> int:
-    """The largest log-ratio of discrete Laplace answers between two statistics, in units of ε/Δ.
+def laplace_loss(left: Sequence[int], right: Sequence[int]) -> int:
+    """The largest log-ratio of discrete Laplace answers between two vectors of integers, in units of ε/Δ.
 
     At answer v a coordinate's log-ratio is |v − q′| − |v − q|. Outside the
     window that q and q′ span it is constant, so one step beyond covers all.
     """
     return sum(
         max(abs(v - there) - abs(v - here) for v in range(min(here, there) - 1, max(here, there) + 2))
-        for here, there in ((left.get(j, 0), right.get(j, 0)) for j in left.keys() | right.keys())
+        for here, there in zip(left, right, strict=True)
     )
 
 

@@ -26,7 +26,7 @@ from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
 from fpinq.model.plans import Flatten, Plan, Term
-from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.queries import Noisy
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
 from fpinq.model.transformations import Partitioning
 
@@ -92,7 +92,7 @@ class Pairs:
             tuple(self._number(numbers, side) for side in (pair.left, pair.right)) for pair in self.pairs
         ]
         self._tables: dict[Plan, list[Relation]] = {}
-        self._losses: dict[tuple[Plan, Partitioning | None, PrimitiveQuery | None], Losses] = {}
+        self._losses: dict[tuple[Plan, Partitioning | None, Noisy | None], Losses] = {}
 
     def _number(self, numbers: dict[str, int], database: Database) -> int:
         number = numbers.setdefault(repr(database), len(numbers))
@@ -110,7 +110,7 @@ class Pairs:
                 self._tables[plan] = [compute(plan, database) for database in self._databases]
         return self._tables[plan]
 
-    def loss(self, plan: Plan, by: Partitioning | None, laplace: PrimitiveQuery | None) -> Losses:
+    def loss(self, plan: Plan, by: Partitioning | None, laplace: Noisy | None) -> Losses:
         """The largest log-ratio that a query's answers can have at ε = 1, for every pair."""
         key = (plan, by, laplace)
         if key not in self._losses:
@@ -123,11 +123,11 @@ class Pairs:
         return self._losses[key]
 
 
-def _loss(here: Relation, there: Relation, laplace: PrimitiveQuery | None) -> int:
+def _loss(here: Relation, there: Relation, laplace: Noisy | None) -> int:
     if laplace is None:
         return distance(here, there)
     assert laplace.sensitivity == 1, "the losses are whole only then"
-    (left,), (right,) = measure(here, None, [laplace]), measure(there, None, [laplace])
+    left, right = (laplace.exact(measure(t, None, [laplace.statistic])[0]) for t in (here, there))
     return laplace_loss(left, right)
 
 
@@ -137,7 +137,7 @@ def shared_pairs(world: str = "tiny") -> Pairs:
     return Pairs(WORLDS[world].neighbours())
 
 
-def check(scope: Scope, laplace: PrimitiveQuery | None, shard: int = 0, shards: int = 1) -> Report:
+def check(scope: Scope, laplace: Noisy | None, shard: int = 0, shards: int = 1) -> Report:
     """One shard of a scope, with the base-2 mechanism or with discrete Laplace on a query."""
     report = Report()
     for found in reports(scope, laplace, shard, shards):
@@ -145,9 +145,7 @@ def check(scope: Scope, laplace: PrimitiveQuery | None, shard: int = 0, shards: 
     return report
 
 
-def reports(
-    scope: Scope, laplace: PrimitiveQuery | None = None, shard: int = 0, shards: int = 1
-) -> Iterator[Report]:
+def reports(scope: Scope, laplace: Noisy | None = None, shard: int = 0, shards: int = 1) -> Iterator[Report]:
     """Many small reports, those of the shortest programs first."""
     sizes = product(range(scope.constructions + 1), range(1, scope.queries + 1), scope.budgets)
     for constructed, queries, budgets in sorted(sizes, key=lambda size: (size[0] + size[1], size)):
@@ -182,7 +180,7 @@ class _Node:
 @dataclass
 class _Search:
     scope: Scope
-    laplace: PrimitiveQuery | None
+    laplace: Noisy | None
     budgets: Budgets
     pairs: Pairs
     report: Report

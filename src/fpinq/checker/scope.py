@@ -17,7 +17,7 @@ from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.plans import Flatten, PersonTable, Term, Transformation
-from fpinq.model.queries import Count, Moments, PrimitiveQuery, Sum
+from fpinq.model.queries import Count, Moments, Noisy, PrimitiveQuery, Sum
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.transformations import (
     Aggregate,
@@ -158,7 +158,7 @@ Question = Query | AskBudget | AskScale | AskPrice | Silent
 
 # What a base-2 mechanism asks does not matter to the kernel; a count stands for it.
 ASKED: PrimitiveQuery = Count()
-LAPLACE: dict[str, PrimitiveQuery] = {
+LAPLACE: dict[str, Noisy] = {
     "count": Count(),
     "sum": Sum(Clamp(V, -1, 1)),
     "average": Moments(Clamp(V, 0, 1), 1),

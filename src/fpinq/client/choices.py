@@ -16,7 +16,6 @@ from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, ChosenPoint, E
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadQuery
-from fpinq.runtime.mechanisms import is_monotone
 
 MAX_CANDIDATES = 10_000
 
@@ -185,7 +184,7 @@ def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Fractio
         return Answer(candidates[released], epsilon, charged, ChosenCandidate())
 
     def expect(size: int | None) -> Expected:
-        halves = 1 if is_monotone(primitive) else 2
+        halves = 1 if primitive.monotone else 2
         rate = epsilon / (max(primitive.sensitivity, 1) * halves * max(clamp.step for clamp in clamps))
         return Expected(ChoiceLoss(len(candidates), rate), "below the best total score")
 

@@ -33,7 +33,7 @@ from fpinq.model.plans import (
     apply,
     shape_of,
 )
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import (
     Aggregate,
     All,
@@ -113,11 +113,11 @@ def compute(plan: Plan, database: Database, person: Person | None = None) -> Rel
             return transform(transformation, *(compute(a, database, person) for a in arguments))
 
 
-def measure(table: Relation, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> list[Statistic]:
-    """The exact statistic of each query on the table, or on its part."""
+def measure(table: Relation, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+    """Each statistic of the table, or of the part with the same number, exactly."""
     return [
-        _total(query, table if by is None else transform(PartOf(by, index), table))
-        for index, query in enumerate(queries)
+        _total(statistic, table if by is None else transform(PartOf(by, index), table))
+        for index, statistic in enumerate(statistics)
     ]
 
 
@@ -282,9 +282,9 @@ def _group_join(join: GroupJoin, left: Relation, right: Relation) -> Iterable[Re
         yield (*key, *of_left, *of_right)
 
 
-def _total(query: PrimitiveQuery, table: Relation) -> Statistic:
+def _total(statistic: Statistic, table: Relation) -> Integers:
     totals: dict[int, int] = {}
     for row in table.read():
-        for coordinate, added in query.contribution(row).items():
+        for coordinate, added in statistic.contribution(row).items():
             totals[coordinate] = totals.get(coordinate, 0) + added
     return {coordinate: total for coordinate, total in totals.items() if total}

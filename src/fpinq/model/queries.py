@@ -1,21 +1,28 @@
-"""Primitive queries: a statistic of a bag, with its sensitivity.
+"""Primitive queries: what is measured, how much one record can change it, and what is released.
 
-A statistic is a vector of exact integers that adds up over records: record r
-adds φ(r). Its *sensitivity* is the most that one record can add, in L1 where
-discrete Laplace noise is added to every coordinate, in L∞ where the
-coordinates are scores to choose by. Nothing else touches data: what becomes of
-the noisy integers is post-processing.
+A query is one place where everybody looks: engines are asked for its
+statistic, drawing goes by its sensitivity, its mechanism and whether its scores
+are monotone, limits by how many integers it releases and how often it goes over
+the statistic. None of these has a default, so a new query cannot be forgotten
+anywhere. They are those of a query that passed its check.
+
+The *sensitivity* is the most that one record can change the integers: in L1
+where discrete Laplace noise is added to every one of them, in L∞ where they are
+scores to choose by. Nothing else touches data: what becomes of what is
+released is post-processing.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import comb
 from typing import Literal as Tag
+from typing import NamedTuple
 
-from fpinq.model.clamps import Clamp, check_clamp, quantise
+from fpinq.model.clamps import Clamp, check_clamp
 from fpinq.model.errors import BadQuery
-from fpinq.model.expressions import Row, Schema
+from fpinq.model.expressions import Schema
+from fpinq.model.statistics import Bernstein, Integers, Points, Records, Statistic, Totals, dense
 
 MAX_DEGREE = 2
 
@@ -28,45 +35,127 @@ MAX_FRACTIONS = 1_000
 MAX_SQUARED_WIDTH = 2**31
 
 
+class Primitive(ABC):
+    """What everybody must know of a query, and nobody may assume."""
+
+    @property
+    @abstractmethod
+    def statistic(self) -> Statistic:
+        """What is measured of the data."""
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """Δ: the most that one record can change, in L1 or, of scores, in L∞."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Tag["laplace", "choice"]:
+        """How what is released is drawn."""
+
+    @property
+    @abstractmethod
+    def monotone(self) -> bool:
+        """Whether one more record moves all integers, or scores, in one direction."""
+
+    @property
+    @abstractmethod
+    def integers(self) -> int:
+        """How many integers are released."""
+
+    @property
+    @abstractmethod
+    def passes(self) -> int:
+        """How often drawing goes over the statistic."""
+
+    @abstractmethod
+    def check(self, schema: Schema) -> None:
+        """BadQuery unless it makes sense for records of this schema."""
+
+
+class Noisy(Primitive):
+    """A query that gets discrete Laplace noise of scale Δ/ε on every one of its integers."""
+
+    mechanism = "laplace"
+
+    @abstractmethod
+    def exact(self, measured: Integers) -> list[int]:
+        """The integers that get noise, from the statistic."""
+
+
+class Choices(NamedTuple):
+    """What one is chosen of: runs (first, last, score) of equal scores, and their sensitivity."""
+
+    runs: list[tuple[int, int, int]]
+    sensitivity: int
+
+
+class Chosen(Primitive):
+    """A query that chooses by scores, once in every pass, each at an equal share of ε."""
+
+    mechanism = "choice"
+
+    @property
+    @abstractmethod
+    def alone(self) -> bool:
+        """Whether what is chosen is released by itself, not as a tuple."""
+
+    @abstractmethod
+    def choices(self, measured: Integers) -> Iterator[Choices]:
+        """What is chosen of, pass by pass, from the statistic."""
+
+
 @dataclass(frozen=True)
-class Count:
-    """How many records: φ(r) = 1."""
+class Count(Noisy):
+    """How many records."""
 
     op: Tag["count"] = field(default="count", repr=False)
 
-    mechanism = "laplace"
+    statistic = Records()
     sensitivity = 1
+    monotone = True
+    integers = 1
+    passes = 1
 
     def check(self, schema: Schema) -> None:
         """Every table can be counted."""
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        return {0: 1}
+    def exact(self, measured: Integers) -> list[int]:
+        return dense(self.statistic, measured)
 
 
 @dataclass(frozen=True)
-class Sum:
-    """φ(r) = x, a clamped grid point: one record adds at most max(|lower|, |upper|)."""
+class Sum(Noisy):
+    """The sum of clamped grid points: one record adds at most max(|lower|, |upper|)."""
 
     of: Clamp
     op: Tag["sum"] = field(default="sum", repr=False)
 
-    mechanism = "laplace"
+    integers = 1
+    passes = 1
+
+    @property
+    def statistic(self) -> Totals:
+        return Totals((self.of,))
 
     @property
     def sensitivity(self) -> int:
         return self.of.magnitude
 
+    @property
+    def monotone(self) -> bool:
+        return of_one_sign((self.of,))
+
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        return {0: quantise(self.of, row) or 0}
+    def exact(self, measured: Integers) -> list[int]:
+        return dense(self.statistic, measured)
 
 
 @dataclass(frozen=True)
-class Moments:
-    """The Bernstein basis of a degree: φ(r)ⱼ = C(d, j)·tʲ·(W − t)ᵈ⁻ʲ with t = x − lower.
+class Moments(Noisy):
+    """The totals of the Bernstein basis of a degree d.
 
     One record adds exactly Wᵈ in L1, spread over d + 1 coordinates, so each gets
     noise of the whole ε. Degree 1 is the two-halves average (Σ(x − lower),
@@ -77,12 +166,21 @@ class Moments:
     degree: int
     op: Tag["moments"] = field(default="moments", repr=False)
 
-    mechanism = "laplace"
+    monotone = True
+    passes = 1
+
+    @property
+    def statistic(self) -> Bernstein:
+        return Bernstein(self.of, self.degree)
 
     @property
     def sensitivity(self) -> int:
         width: int = self.of.width
         return width if self.degree == 1 else width * width
+
+    @property
+    def integers(self) -> int:
+        return self.degree + 1
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
@@ -91,41 +189,45 @@ class Moments:
         if self.degree == MAX_DEGREE and self.of.width > MAX_SQUARED_WIDTH:
             raise BadQuery(f"bounds too wide for a variance: at most {MAX_SQUARED_WIDTH} steps apart")
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        x = quantise(self.of, row)
-        if x is None:
-            return {}
-        t, w, d = x - self.of.lower, self.of.width, self.degree
-        return {j: comb(d, j) * t**j * (w - t) ** (d - j) for j in range(d + 1)}
+    def exact(self, measured: Integers) -> list[int]:
+        return dense(self.statistic, measured)
 
 
 @dataclass(frozen=True)
-class Frequencies:
-    """How many records have each grid point: φ(r) is 1 at x and 0 elsewhere. Sparse: zeros are left out."""
+class Frequencies(Noisy):
+    """How many records have each grid point: one record adds 1 to one of them."""
 
     of: Clamp
     op: Tag["frequencies"] = field(default="frequencies", repr=False)
 
-    mechanism = "laplace"
     sensitivity = 1
+    monotone = True
+    passes = 1
+
+    @property
+    def statistic(self) -> Points:
+        return Points(self.of)
+
+    @property
+    def integers(self) -> int:
+        return self.of.width + 1
 
     def check(self, schema: Schema) -> None:
         check_clamp(self.of, schema)
         if self.of.width >= MAX_BINS:
             raise BadQuery(f"at most {MAX_BINS} frequencies in one query: take a coarser step")
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        x = quantise(self.of, row)
-        return {} if x is None else {x: 1}
+    def exact(self, measured: Integers) -> list[int]:
+        return dense(self.statistic, measured)
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Noisy):
     """How many records have each grid point, and are in each group of b, b², … of them, b the branching.
 
-    From the frequencies. The groups of one level are disjoint, so a record adds 1
-    to one node of every level: its L1 sensitivity is the number of levels, the
-    height. In return a range of many points is a few nodes.
+    The groups of one level are disjoint, so a record adds 1 to one node of every
+    level: its L1 sensitivity is the number of levels, the height. In return a
+    range of many points is a few nodes.
     """
 
     of: Clamp
@@ -133,10 +235,22 @@ class Tree:
     height: int
     op: Tag["tree"] = field(default="tree", repr=False)
 
-    mechanism = "laplace"
+    monotone = True
+
+    @property
+    def statistic(self) -> Points:
+        return Points(self.of)
 
     @property
     def sensitivity(self) -> int:
+        return self.height
+
+    @property
+    def integers(self) -> int:
+        return sum(self.sizes())
+
+    @property
+    def passes(self) -> int:
         return self.height
 
     def check(self, schema: Schema) -> None:
@@ -144,39 +258,43 @@ class Tree:
         if not (2 <= self.branching <= MAX_BINS and 1 <= self.height <= MAX_BINS.bit_length()):
             raise BadQuery("a tree branches into 2 or more and has 1 to 25 levels")
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        return Frequencies(self.of).contribution(row)
-
     def sizes(self) -> tuple[int, ...]:
         """How many nodes each level has, from the grid points up. A last group may be smaller."""
         points = self.of.width + 1
         return tuple(-(-points // self.branching**level) for level in range(self.height))
 
-    def nodes(self, frequencies: Mapping[int, int]) -> list[int]:
+    def exact(self, measured: Integers) -> list[int]:
         """How many records every node has, level after level from the grid points up."""
         nodes: list[int] = []
         for level, size in enumerate(self.sizes()):
             group = [0] * size
-            for point, number in frequencies.items():
+            for point, number in measured.items():
                 group[(point - self.of.lower) // self.branching**level] += number
             nodes += group
         return nodes
 
 
 @dataclass(frozen=True)
-class Rank:
+class Rank(Chosen):
     """Choose the grid point nearest to a fraction of the records: order statistics and quantiles.
 
-    From the frequencies, with fraction a/b, point x scores
-    −max((b − a)·#below, a·#above). One more record lowers each score by at most
-    max(a, b − a) and raises none: the scores are monotone.
+    With fraction a/b, point x scores −max((b − a)·#below, a·#above). One more
+    record lowers each score by at most max(a, b − a) and raises none: the scores
+    are monotone.
     """
 
     of: Clamp
     fraction: Fraction
     op: Tag["rank"] = field(default="rank", repr=False)
 
-    mechanism = "choice"
+    monotone = True
+    integers = 1
+    passes = 1
+    alone = True
+
+    @property
+    def statistic(self) -> Points:
+        return Points(self.of)
 
     @property
     def sensitivity(self) -> int:
@@ -188,21 +306,21 @@ class Rank:
         if not 0 <= self.fraction <= 1 or self.fraction.denominator > MAX_RANKS:
             raise BadQuery(f"a fraction of the records is between 0 and 1, in steps of 1/{MAX_RANKS}")
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        return Frequencies(self.of).contribution(row)
+    def choices(self, measured: Integers) -> Iterator[Choices]:
+        yield Choices(self.scores(measured), self.sensitivity)
 
-    def scores(self, frequencies: Mapping[int, int]) -> list[tuple[int, int, int]]:
+    def scores(self, measured: Integers) -> list[tuple[int, int, int]]:
         """Every grid point with its score, as runs (first, last, score) of equal scores."""
         a, b = self.fraction.numerator, self.fraction.denominator
-        below, above = 0, sum(frequencies.values())
+        below, above = 0, sum(measured.values())
         runs: list[tuple[int, int, int]] = []
         free = self.of.lower
-        for point in sorted(frequencies):
+        for point in sorted(measured):
             if free < point:
                 runs.append((free, point - 1, -max((b - a) * below, a * above)))
-            above -= frequencies[point]
+            above -= measured[point]
             runs.append((point, point, -max((b - a) * below, a * above)))
-            below += frequencies[point]
+            below += measured[point]
             free = point + 1
         if free <= self.of.upper:
             runs.append((free, self.of.upper, -max((b - a) * below, a * above)))
@@ -210,7 +328,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Ranks:
+class Ranks(Chosen):
     """Choose a grid point for each of several fractions, as Rank does, each at an equal share of ε.
 
     Every choice has scores and a sensitivity of its own; the largest is stated.
@@ -220,11 +338,24 @@ class Ranks:
     fractions: tuple[Fraction, ...]
     op: Tag["ranks"] = field(default="ranks", repr=False)
 
-    mechanism = "choice"
+    monotone = True
+    alone = False
+
+    @property
+    def statistic(self) -> Points:
+        return Points(self.of)
 
     @property
     def sensitivity(self) -> int:
         return max(rank.sensitivity for rank in self.each())
+
+    @property
+    def integers(self) -> int:
+        return len(self.fractions)
+
+    @property
+    def passes(self) -> int:
+        return len(self.fractions)
 
     def each(self) -> tuple[Rank, ...]:
         """The choices one by one."""
@@ -236,25 +367,37 @@ class Ranks:
         for rank in self.each():
             rank.check(schema)
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        return Frequencies(self.of).contribution(row)
+    def choices(self, measured: Integers) -> Iterator[Choices]:
+        for rank in self.each():
+            yield from rank.choices(measured)
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Chosen):
     """Choose the candidate with the largest total score: PINQ's exponential mechanism.
 
-    Candidate c scores Σ φ(r)_c, a clamped integer per record.
+    A record adds a clamped integer to every candidate's score. The scores are
+    monotone if no record can add a negative one, or none a positive one.
     """
 
     of: tuple[Clamp, ...]
     op: Tag["choice"] = field(default="choice", repr=False)
 
-    mechanism = "choice"
+    integers = 1
+    passes = 1
+    alone = True
+
+    @property
+    def statistic(self) -> Totals:
+        return Totals(self.of)
 
     @property
     def sensitivity(self) -> int:
         return max(clamp.magnitude for clamp in self.of)
+
+    @property
+    def monotone(self) -> bool:
+        return of_one_sign(self.of)
 
     def check(self, schema: Schema) -> None:
         if not self.of:
@@ -262,15 +405,14 @@ class Choice:
         for clamp in self.of:
             check_clamp(clamp, schema)
 
-    def contribution(self, row: Row) -> dict[int, int]:
-        return {j: quantise(clamp, row) or 0 for j, clamp in enumerate(self.of)}
+    def choices(self, measured: Integers) -> Iterator[Choices]:
+        scores = enumerate(dense(self.statistic, measured))
+        yield Choices([(candidate, candidate, score) for candidate, score in scores], self.sensitivity)
 
 
-# The exact statistic of a bag: coordinate ↦ total. Coordinates that are not there are 0.
-Statistic = Mapping[int, int]
+def of_one_sign(clamps: tuple[Clamp, ...]) -> bool:
+    """Whether no record can add a negative integer, or none a positive one."""
+    return all(clamp.lower >= 0 for clamp in clamps) or all(clamp.upper <= 0 for clamp in clamps)
+
+
 PrimitiveQuery = Count | Sum | Moments | Frequencies | Tree | Rank | Ranks | Choice
-
-
-def measured(query: PrimitiveQuery) -> PrimitiveQuery:
-    """The query whose statistic this one is made of: all that an engine needs to know of it."""
-    return Frequencies(query.of) if isinstance(query, Tree | Rank | Ranks) else query

@@ -34,7 +34,8 @@ from fpinq.model.plans import (
     Transformation,
     bounded_stability,
 )
-from fpinq.model.queries import Choice, Count, PrimitiveQuery, Rank, Ranks, Tree
+from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.statistics import Points, size
 from fpinq.model.transformations import (
     Aggregate,
     Aggregates,
@@ -453,7 +454,7 @@ def _joined(left: Bounded, right: Bounded) -> Lengths:
 
 def _asked(table: Bounded, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> int:
     """The units to ask queries of a table: every clamp is evaluated on every row, a row is in one part."""
-    clamps = dict.fromkeys(clamp for query in queries for clamp in _clamps(query))
+    clamps = dict.fromkeys(clamp for query in queries for clamp in query.statistic.clamps)
     per_row = PASSED + sum(_clamped(clamp, table.lengths) for clamp in clamps)
     if by is not None:
         per_row += _by([by.key], table.lengths)
@@ -463,29 +464,8 @@ def _asked(table: Bounded, by: Partitioning | None, queries: Sequence[PrimitiveQ
 
 def _points(rows: int, queries: Sequence[PrimitiveQuery]) -> int:
     """How many grid points the mechanisms look at: a row has one, and the grid has only so many."""
-    each = [(_looks(query), _clamps(query)[0].width + 1) for query in queries if _looks(query)]
+    asked = [(query.passes, query.statistic) for query in queries]
+    each = [(passes, size(points)) for passes, points in asked if isinstance(points, Points)]
     return min(
-        rows * max((looks for looks, _ in each), default=0), sum(looks * points for looks, points in each)
+        rows * max((passes for passes, _ in each), default=0), sum(passes * points for passes, points in each)
     )
-
-
-def _looks(query: PrimitiveQuery) -> int:
-    """How often a query's mechanism looks at a grid point of the frequencies; 0 if it has none."""
-    match query:
-        case Ranks(fractions=fractions):
-            return len(fractions)
-        case Tree(height=height):
-            return height
-        case Rank():
-            return 1
-    return int(query.op == "frequencies")
-
-
-def _clamps(query: PrimitiveQuery) -> tuple[Clamp, ...]:
-    match query:
-        case Count():
-            return ()
-        case Choice(of=clamps):
-            return clamps
-        case _:
-            return (query.of,)

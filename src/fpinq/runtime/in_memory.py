@@ -12,7 +12,7 @@ from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import MAX_STRING
 from fpinq.model.plans import Persons, Plan, roots_of
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 
 
@@ -87,11 +87,9 @@ class ReferenceEngine:
         return shape
 
     @in_our_words(EngineError)
-    def measure(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-    ) -> list[Statistic]:
-        """The exact statistic of each query: of the table, or of the part with the same number."""
-        return reference.measure(reference.compute(plan, self._database), by, queries)
+    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+        """Each statistic, exactly: of the table, or of the part with the same number."""
+        return reference.measure(reference.compute(plan, self._database), by, statistics)
 
     def rows(self, plan: Plan) -> Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""

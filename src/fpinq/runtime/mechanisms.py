@@ -1,33 +1,23 @@
 """Mechanisms: from an exact statistic to what is released.
 
-``laplace``  every coordinate, the zeros that a sparse statistic leaves out
-             included, gets discrete Laplace noise of scale Δ/ε. A tree's
-             coordinates are its nodes.
-``choice``   permute-and-flip over integer scores. A rank's scores are monotone
-             (one more record lowers all of them or none), so the rate is ε/Δ.
-             Scores that a program wrote are monotone if no record can add a
-             negative one, or none a positive one; otherwise the rate is ε/(2Δ).
-             Several ranks are that many choices, each at its share of ε.
+``laplace``  every integer, the zeros that a sparse statistic leaves out
+             included, gets discrete Laplace noise of scale Δ/ε.
+``choice``   permute-and-flip over integer scores, at rate ε/Δ if they are
+             monotone (one more record moves all of them in one direction) and
+             ε/(2Δ) otherwise. A query that chooses several times does each at
+             its share of ε.
 
-Δ = 0 only if no record can change the statistic; then it is released as it is.
+Which of them, Δ and the rest is what the query says of itself. Δ = 0 only if no
+record can change the statistic; then it is released as it is.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
 
 from fpinq.ledger import Released
-from fpinq.model.queries import (
-    Choice,
-    Count,
-    Frequencies,
-    Moments,
-    PrimitiveQuery,
-    Rank,
-    Ranks,
-    Statistic,
-    Sum,
-    Tree,
-)
+from fpinq.model.errors import KernelViolation
+from fpinq.model.queries import Choices, Chosen, Noisy, Primitive, PrimitiveQuery
+from fpinq.model.statistics import Integers
 from fpinq.noise import PermuteAndFlip, Run, sample, sample_many
 from fpinq.runtime import deadline
 
@@ -35,41 +25,24 @@ from fpinq.runtime import deadline
 FEW = 16
 
 
-def draw(query: PrimitiveQuery, statistic: Statistic, epsilon: Fraction) -> Released:
-    """What a query releases of a statistic at ε. Drawn afresh on every call; TimeoutError if out of time."""
+def draw(query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> Released:
+    """What a query releases at ε of what was measured, drawn afresh; TimeoutError if out of time."""
     deadline.check()
-    match query:
-        case Rank():
-            return _draw_rank(query, statistic, epsilon)
-        case Ranks():
-            share = epsilon / len(query.fractions)
-            return tuple(_draw_rank(rank, statistic, share) for rank in query.each())
-        case Choice():
-            return _draw_choice(query, statistic, epsilon)
-        case _:
-            exact = (
-                query.nodes(statistic)
-                if isinstance(query, Tree)
-                else [statistic.get(coordinate, 0) for coordinate in coordinates(query)]
-            )
-            noise = _noise(query.sensitivity, epsilon, len(exact))
-            return tuple(q + v for q, v in zip(exact, noise, strict=True))
+    drawn = _choose(query, measured, epsilon) if isinstance(query, Chosen) else _add(query, measured, epsilon)
+    _check_released(query, drawn)
+    return drawn[0] if isinstance(query, Chosen) and query.alone else drawn
 
 
-def coordinates(query: Count | Sum | Moments | Frequencies) -> range:
-    """The coordinates of a statistic, those that no record adds to included."""
-    match query:
-        case Moments(degree=degree):
-            return range(degree + 1)
-        case Frequencies(of=clamp):
-            return range(clamp.lower, clamp.upper + 1)
-        case _:
-            return range(1)
+def _check_released(query: Primitive, drawn: Sequence[int]) -> None:
+    """KernelViolation unless a query releases what it says, which is what limits go by."""
+    if len(drawn) != query.integers:
+        raise KernelViolation(f"{type(query).__name__} releases {query.integers} integers, not {len(drawn)}")
 
 
-def is_monotone(query: Choice) -> bool:
-    """Whether one more record moves all scores in one direction."""
-    return all(clamp.lower >= 0 for clamp in query.of) or all(clamp.upper <= 0 for clamp in query.of)
+def _add(query: Noisy, measured: Integers, epsilon: Fraction) -> tuple[int, ...]:
+    exact = query.exact(measured)
+    noise = _noise(query.sensitivity, epsilon, len(exact))
+    return tuple(q + v for q, v in zip(exact, noise, strict=True))
 
 
 def _noise(sensitivity: int, epsilon: Fraction, n: int) -> Sequence[int]:
@@ -82,15 +55,14 @@ def _noise(sensitivity: int, epsilon: Fraction, n: int) -> Sequence[int]:
     return drawn
 
 
-def _draw_rank(query: Rank, statistic: Statistic, epsilon: Fraction) -> int:
+def _choose(query: Chosen, measured: Integers, epsilon: Fraction) -> tuple[int, ...]:
+    share = epsilon / query.passes
+    return tuple(_choice(choices, query.monotone, share) for choices in query.choices(measured))
+
+
+def _choice(choices: Choices, monotone: bool, epsilon: Fraction) -> int:
     deadline.check()
-    runs = query.scores(statistic)
-    mechanism = PermuteAndFlip(epsilon, query.sensitivity, monotone=True)
+    runs = choices.runs
+    mechanism = PermuteAndFlip(epsilon, max(choices.sensitivity, 1), monotone=monotone)
     choice = mechanism.choose(Run(score, last - first + 1) for first, last, score in deadline.watched(runs))
     return runs[choice.run][0] + choice.member
-
-
-def _draw_choice(query: Choice, statistic: Statistic, epsilon: Fraction) -> int:
-    scores = [Run(statistic.get(candidate, 0), 1) for candidate in range(len(query.of))]
-    mechanism = PermuteAndFlip(epsilon, max(query.sensitivity, 1), monotone=is_monotone(query))
-    return mechanism.choose(scores).run

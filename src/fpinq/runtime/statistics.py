@@ -18,12 +18,12 @@ from threading import Lock
 from fpinq.engines.interface import Engine
 from fpinq.model.expressions import Column
 from fpinq.model.plans import Plan, Term
-from fpinq.model.queries import Choice, Frequencies, Moments, PrimitiveQuery, Statistic, measured
+from fpinq.model.statistics import Integers, Points, Statistic, size
 from fpinq.model.transformations import Partitioning, PartOf, Select, Where
 
 MAX_INTEGERS = 2_000_000
 MAX_SIBLINGS = 10_000
-# Frequencies have as many integers as the data has values.
+# Of grid points there are as many integers as the data has values.
 MAX_COUNTED_SIBLINGS = 1_000
 
 
@@ -59,65 +59,50 @@ class Statistics:
         self._engine = engine
         self._max_integers = max_integers
         # A key names a plan by its id: the entry keeps the plan, so that no other gets that id.
-        self._measured: OrderedDict[Hashable, tuple[Plan, int, list[Statistic]]] = OrderedDict()
+        self._measured: OrderedDict[Hashable, tuple[Plan, int, list[Integers]]] = OrderedDict()
         self._integers = 0
         self._lock = Lock()
 
-    def measure(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-    ) -> list[Statistic]:
-        """The exact statistic of each query: of the table, or of the part with the same number."""
-        queries = [measured(query) for query in queries]
-        if by is None and (part := _part_of(plan, queries[0])) is not None:
-            return [self._of_siblings(*part, queries[0])]
-        key = (id(plan), by, tuple(queries))
-        return self._once(key, plan, _weight(queries), lambda: self._engine.measure(plan, by, queries))
+    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+        """Each statistic, exactly: of the table, or of the part with the same number."""
+        if by is None and (part := _part_of(plan, statistics[0])) is not None:
+            return [self._of_siblings(*part, statistics[0])]
+        key = (id(plan), by, tuple(statistics))
+        return self._once(key, plan, _weight(statistics), lambda: self._engine.measure(plan, by, statistics))
 
-    def _of_siblings(self, siblings: Siblings, index: int, query: PrimitiveQuery) -> Statistic:
-        def scan() -> list[Statistic]:
+    def _of_siblings(self, siblings: Siblings, index: int, statistic: Statistic) -> Integers:
+        def scan() -> list[Integers]:
             together, by = siblings.together()
-            return self._engine.measure(together, by, [query] * len(by.keys))
+            return self._engine.measure(together, by, [statistic] * len(by.keys))
 
-        key = (siblings.steps, siblings.by, id(siblings.parent), query)
-        weight = _weight([query]) * len(siblings.by.keys)
+        key = (siblings.steps, siblings.by, id(siblings.parent), statistic)
+        weight = _weight([statistic]) * len(siblings.by.keys)
         return self._once(key, siblings.parent, weight, scan)[index]
 
     def _once(
-        self, key: Hashable, plan: Plan, weight: int, scan: Callable[[], list[Statistic]]
-    ) -> list[Statistic]:
+        self, key: Hashable, plan: Plan, weight: int, scan: Callable[[], list[Integers]]
+    ) -> list[Integers]:
         with self._lock:
             if key in self._measured:
                 self._measured.move_to_end(key)
                 return self._measured[key][2]
-        statistics = scan()  # without the lock: others may measure at the same time
+        measured = scan()  # without the lock: others may measure at the same time
         with self._lock:
             if key not in self._measured:
-                self._measured[key] = (plan, weight, statistics)
+                self._measured[key] = (plan, weight, measured)
                 self._integers += weight
             while self._integers > self._max_integers:
                 _, (_, forgotten, _) = self._measured.popitem(last=False)
                 self._integers -= forgotten
-        return statistics
+        return measured
 
 
-def _weight(queries: Sequence[PrimitiveQuery]) -> int:
+def _weight(statistics: Sequence[Statistic]) -> int:
     """How many integers statistics can have: what is kept depends on what was asked, never on an answer."""
-    return sum(1 + _coordinates(query) for query in queries)
+    return sum(1 + size(statistic) for statistic in statistics)
 
 
-def _coordinates(query: PrimitiveQuery) -> int:
-    match query:
-        case Frequencies(of=clamp):
-            return clamp.width + 1
-        case Moments(degree=degree):
-            return degree + 1
-        case Choice(of=clamps):
-            return len(clamps)
-        case _:
-            return 1
-
-
-def _part_of(plan: Plan, query: PrimitiveQuery) -> tuple[Siblings, int] | None:
+def _part_of(plan: Plan, statistic: Statistic) -> tuple[Siblings, int] | None:
     """The siblings of a part, and its number; None if the plan is not a part's, or one of too many."""
     steps: list[Where | Select] = []
     while isinstance(plan, Term):
@@ -125,7 +110,7 @@ def _part_of(plan: Plan, query: PrimitiveQuery) -> tuple[Siblings, int] | None:
             case Where() | Select() as step:
                 steps.append(step)
             case PartOf(by=by, index=index):
-                many = isinstance(query, Frequencies)
+                many = isinstance(statistic, Points)
                 if len(by.keys) > (MAX_COUNTED_SIBLINGS if many else MAX_SIBLINGS):
                     return None
                 return Siblings(tuple(reversed(steps)), by, plan.arguments[0]), index

@@ -24,13 +24,14 @@ from fpinq.model.errors import (
     ProgramError,
 )
 from fpinq.model.plans import Shape, roots_of
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Configuration, Label, Measure, Table
+from fpinq.model.statistics import Integers
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.record import InMemory, Record
 from fpinq.runtime.statistics import Statistics
 
-Mechanism = Callable[[PrimitiveQuery, Statistic, Fraction], Released]
+Mechanism = Callable[[PrimitiveQuery, Integers, Fraction], Released]
 # Raises what refuses a measurement, from public numbers alone, before it is charged for.
 Admit = Callable[[Measure], None]
 
@@ -97,10 +98,11 @@ class ProtectedSystem:
             raise EngineError(noted(error)) from None
 
     def _drawn(self, label: Measure) -> tuple[Released, ...]:
-        statistics = self._statistics.measure(label.plan, label.by, label.queries)
+        statistics = [query.statistic for query in label.queries]
+        measured = self._statistics.measure(label.plan, label.by, statistics)
         return tuple(
-            self._mechanism(query, statistic, label.epsilon)
-            for query, statistic in zip(label.queries, statistics, strict=True)
+            self._mechanism(query, integers, label.epsilon)
+            for query, integers in zip(label.queries, measured, strict=True)
         )
 
     def _check(self, label: Label) -> None:

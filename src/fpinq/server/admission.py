@@ -29,6 +29,7 @@ class Admission:
     def check(self, label: Measure) -> None:
         """BadEpsilon or TooLarge, before the charge, unless a measurement is within the limits."""
         self._check_epsilon(label)
+        self._limits.check_queries(label.queries)
         self._check_plan(label.plan)
         self._check_work(label)
 

@@ -19,7 +19,7 @@ from fpinq.engines.owner import in_our_words
 from fpinq.engines.spark import Spark
 from fpinq.model.errors import BadTransformation, EngineError
 from fpinq.model.plans import Plan, roots_of
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import ReferenceEngine
 from fpinq.server.limits import Limits
@@ -57,15 +57,13 @@ class Engines:
             check(plan)
 
     @in_our_words(EngineError)
-    def measure(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-    ) -> list[Statistic]:
-        """The exact statistic of each query; EngineError, and only a reference in it, whatever goes wrong."""
+    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+        """Each statistic, exactly; EngineError, and only a reference in it, whatever goes wrong."""
         engine = self._engine(plan)
         if isinstance(engine, Interruptible):
             with engine.interrupted_after(self._limits.query_seconds):
-                return engine.measure(plan, by, queries)
-        return _abandoned_after(self._limits.query_seconds, engine, plan, by, queries)
+                return engine.measure(plan, by, statistics)
+        return _abandoned_after(self._limits.query_seconds, engine, plan, by, statistics)
 
     def close(self) -> None:
         """Forget all data."""
@@ -135,14 +133,14 @@ def _abandoned_after(
     engine: Engine,
     plan: Plan,
     by: Partitioning | None,
-    queries: Sequence[PrimitiveQuery],
-) -> list[Statistic]:
+    statistics: Sequence[Statistic],
+) -> list[Integers]:
     """What an engine measures, or a TimeoutError; then it is cancelled if it can be, and left to itself."""
-    result: Future[list[Statistic]] = Future()
+    result: Future[list[Integers]] = Future()
 
     def measure() -> None:
         try:
-            result.set_result(engine.measure(plan, by, queries))
+            result.set_result(engine.measure(plan, by, statistics))
         except BaseException as error:
             result.set_exception(error)
 

@@ -1,19 +1,20 @@
-"""Public limits. Each is applied before the kernel sees an action, so before anything is charged.
+"""Public limits. Each is applied before anything is charged: to an action before the kernel sees it,
+to what a query says of itself once the kernel has checked it.
 
 They are numbers that the owner chose, the same whatever the data is.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from threading import Lock
 from time import monotonic
-from typing import Any
 
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.epsilon import epsilon
 from fpinq.model.errors import BadEpsilon, ProgramError
-from fpinq.model.queries import Choice, Frequencies, Ranks, Tree
+from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.statistics import Points, size
 from fpinq.model.transformations import LiteralTable
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 
@@ -74,21 +75,24 @@ class Limits:
             case Query(queries=queries, by=by):
                 self._check_parts(len(by.keys) if by is not None else 1)
                 self._check_parts(len(queries))
-                if sum(map(_released, queries)) > self.released_integers:
-                    raise TooLarge(f"one query releases at most {self.released_integers} integers")
-                self._check_choices(queries)
+
+    def check_queries(self, queries: Sequence[PrimitiveQuery]) -> None:
+        """TooLarge if queries that passed their check release or choose more than a reply should wait for.
+
+        Each fraction, and each candidate, is drawn for by itself: of all parts together.
+        """
+        if sum(query.integers for query in queries) > self.released_integers:
+            raise TooLarge(f"one query releases at most {self.released_integers} integers")
+        choices = [query for query in queries if query.mechanism == "choice"]
+        scored = [query.statistic for query in choices if not isinstance(query.statistic, Points)]
+        if sum(map(size, scored)) > self.candidates:
+            raise TooLarge(f"one query chooses among at most {self.candidates} candidates")
+        if sum(query.passes for query in choices if query.passes > 1) > self.fractions:
+            raise TooLarge(f"one query has at most {self.fractions} fractions")
 
     def _check_parts(self, parts: int) -> None:
         if parts > self.parts:
             raise TooLarge(f"at most {self.parts} parts")
-
-    def _check_choices(self, queries: Iterable[Any]) -> None:
-        """Each fraction, and each candidate, is drawn for by itself: of all parts together."""
-        choices = [query for query in queries if isinstance(query, Choice | Ranks)]
-        if sum(len(query.of) for query in choices if isinstance(query, Choice)) > self.candidates:
-            raise TooLarge(f"one query chooses among at most {self.candidates} candidates")
-        if sum(len(query.fractions) for query in choices if isinstance(query, Ranks)) > self.fractions:
-            raise TooLarge(f"one query has at most {self.fractions} fractions")
 
     def _check_names(self, names: tuple[str, ...]) -> None:
         if any(len(name) > self.name_characters for name in names):
@@ -100,21 +104,6 @@ def _least(given: object) -> Fraction:
         return epsilon(given)
     except BadEpsilon as error:
         raise BadEpsilon(f"the limit epsilon_at_least: {error}") from None
-
-
-def _released(query: Any) -> int:
-    """About how many integers a query makes the server hold."""
-    match query:
-        case Frequencies(of=clamp):
-            return int(clamp.width) + 1
-        case Tree(of=clamp):
-            return 2 * (int(clamp.width) + 1)  # a level has at most half the nodes of the one below
-        case Ranks(fractions=fractions):
-            return len(fractions)
-        case Choice(of=clamps):
-            return len(clamps)
-        case _:
-            return 1
 
 
 class Rate:

@@ -14,8 +14,9 @@ from typing import Any
 
 from fpinq.ledger import Acted, Released
 from fpinq.model.actions import Action
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Configuration
+from fpinq.model.statistics import Integers
 from fpinq.runtime import deadline
 from fpinq.runtime.record import Record
 from fpinq.runtime.refusals import TooManyRequests
@@ -58,9 +59,9 @@ def drawing(mechanism: Mechanism) -> Mechanism:
     """A mechanism that draws once at a time for each analyst."""
     turns = Turns(TimeoutError("the time for a query is over"))
 
-    def draw(query: PrimitiveQuery, statistic: Statistic, epsilon: Any) -> Released:
+    def draw(query: PrimitiveQuery, measured: Integers, epsilon: Any) -> Released:
         with turns.of(_analyst.get()):
-            return mechanism(query, statistic, epsilon)
+            return mechanism(query, measured, epsilon)
 
     return draw
 

@@ -16,17 +16,18 @@ from typing import Any
 import duckdb
 
 from fpinq.engines import reference
-from fpinq.engines.duckdb import lines, parquet, sources, statistics, trial
+from fpinq.engines.duckdb import lines, parquet, sources, trial
 from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
+from fpinq.engines.duckdb.statistics import histogram, lower
 from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, roots_of
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 
 
@@ -206,10 +207,8 @@ class DuckDB:
     # ── measuring ────────────────────────────────────────────────────────────────────
 
     @in_our_words(EngineError)
-    def measure(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-    ) -> list[Statistic]:
-        """The exact statistic of each query: of the table, or of the part with the same number.
+    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+        """Each statistic, exactly: of the table, or of the part with the same number.
 
         Raises DataChanged, before it reads anything, if a file is not the one
         that was protected; EngineError, with a reference into the owner's log
@@ -219,11 +218,11 @@ class DuckDB:
         database = self._database
         with self._cursor(database) as cursor:
             lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
-            measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+            measurement = lower(lowering, lowering.plan(plan), by, statistics)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
                 found = cursor.fetchnumpy()
-                return [statistics.histogram(found["g"].tolist(), found["n"].tolist())]
+                return [histogram(found["g"].tolist(), found["n"].tolist())]
             return measurement.read(cursor.fetchall())
 
     @contextlib.contextmanager
@@ -245,13 +244,13 @@ class DuckDB:
             return reference.Relation(table.schema, tuple(cursor.fetchall()))
 
     def explain(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+        self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> tuple[str, str]:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
         database = self._database
         with database.cursor() as cursor:
             lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
-            measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+            measurement = lower(lowering, lowering.plan(plan), by, statistics)
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())
 

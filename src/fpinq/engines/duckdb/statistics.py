@@ -15,7 +15,7 @@ from fpinq.engines.duckdb.plans import Lowering
 from fpinq.engines.duckdb.relations import Relation
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import INT64_MIN, Type, Value
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Statistic, Sum
+from fpinq.model.statistics import Bernstein, Integers, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Partitioning
 
 # Up to here a few comparisons are cheaper than grouping by keys nobody asked for.
@@ -29,33 +29,34 @@ class Measurement:
     sql: str
     parameters: Mapping[str, Any]
     by: Partitioning | None
-    queries: Sequence[PrimitiveQuery]
+    statistics: Sequence[Statistic]
     names: tuple[str, ...]
 
-    def read(self, rows: Sequence[Sequence[Any]]) -> list[Statistic]:
-        """The statistic of each query from the rows that the text gave."""
+    def read(self, rows: Sequence[Sequence[Any]]) -> list[Integers]:
+        """Each statistic from the rows that the text gave."""
         parts: dict[Value, list[dict[str, Any]]] = {}
         for row in rows:
             named = dict(zip(self.names, row, strict=True))
             parts.setdefault(named.get("k"), []).append(named)
         keys = (None,) if self.by is None else self.by.keys
-        return [_statistic(query, parts.get(key, [])) for key, query in zip(keys, self.queries, strict=True)]
+        asked = zip(keys, self.statistics, strict=True)
+        return [_integers(statistic, parts.get(key, [])) for key, statistic in asked]
 
     @property
     def is_histogram(self) -> bool:
-        """Whether the rows are (grid point, count) pairs of one query: many of them, all small integers."""
+        """Whether the rows are (grid point, count) pairs of one statistic: many, all small integers."""
         return self.names == ("g", "n")
 
 
-def histogram(points: Sequence[int | None], counts: Sequence[int]) -> Statistic:
+def histogram(points: Sequence[int | None], counts: Sequence[int]) -> Integers:
     """The frequencies of grid points; records without one are left out."""
     return {point: count for point, count in zip(points, counts, strict=True) if point is not None}
 
 
 def lower(
-    lowering: Lowering, table: Relation, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    lowering: Lowering, table: Relation, by: Partitioning | None, statistics: Sequence[Statistic]
 ) -> Measurement:
-    """The SQL text that gives the statistic of each query on the table, or on its part."""
+    """The SQL text that gives each statistic of the table, or of its part."""
     scope = lowering.scope(table)
     key = None if by is None else scope.bind(scope.output(by.key))
     columns: list[tuple[str, Code]] = []
@@ -66,19 +67,20 @@ def lower(
         columns.append(("k", key))
         groups.append("k")
         where = _roughly(scope, key, by)
-    points = [(i, q.of) for i, q in enumerate(queries) if isinstance(q, Frequencies | Rank)]
+    points = [(i, q.of) for i, q in enumerate(statistics) if isinstance(q, Points)]
     if points:
         columns.append(("g", _dispatch(scope, by, key, points)))
         groups.append("g")
-    if any(isinstance(query, Count | Frequencies | Rank) for query in queries):
+    if any(isinstance(statistic, Records | Points) for statistic in statistics):
         aggregates["n"] = "count(*)"
-    for slot in range(max((len(_clamps(query)) for query in queries), default=0)):
-        using = [(i, _clamps(q)[slot]) for i, q in enumerate(queries) if len(_clamps(q)) > slot]
+    summed = [_summed(statistic) for statistic in statistics]
+    for slot in range(max(map(len, summed), default=0)):
+        using = [(i, clamps[slot]) for i, clamps in enumerate(summed) if len(clamps) > slot]
         columns.append((f"x{slot}", _dispatch(scope, by, key, using)))
         aggregates[f"s{slot}"] = f"sum(x{slot})"
-    if any(isinstance(query, Moments) for query in queries):
+    if any(isinstance(statistic, Bernstein) for statistic in statistics):
         aggregates["m"] = "count(x0)"
-    squared = [(i, q.of) for i, q in enumerate(queries) if isinstance(q, Moments) and q.degree == 2]
+    squared = [(i, q.of) for i, q in enumerate(statistics) if isinstance(q, Bernstein) and q.degree == 2]
     if squared:
         # From the lower bound a square is at most 2⁶².
         columns.append(("t", _dispatch(scope, by, key, squared, from_lower=True)))
@@ -97,17 +99,12 @@ def lower(
         parameters["keys"] = list(by.keys)
     names = (*groups, *aggregates)
     parameters.update(lowering.parameters.given())
-    return Measurement(lowering.statement(select), parameters, by, queries, names)
+    return Measurement(lowering.statement(select), parameters, by, statistics, names)
 
 
-def _clamps(query: PrimitiveQuery) -> tuple[Clamp, ...]:
-    """What a query sums."""
-    match query:
-        case Sum(of=clamp) | Moments(of=clamp):
-            return (clamp,)
-        case Choice(of=clamps):
-            return clamps
-    return ()
+def _summed(statistic: Statistic) -> tuple[Clamp, ...]:
+    """What is summed of every record."""
+    return statistic.clamps if isinstance(statistic, Totals | Bernstein) else ()
 
 
 def _dispatch(
@@ -175,28 +172,26 @@ def _roughly(scope: Scope, key: Code, by: Partitioning) -> Code | None:
     return scope.code(f"{test} OR {key.sql} IS NULL" if None in by.keys else test, Type.BOOL, key)
 
 
-def _statistic(query: PrimitiveQuery, rows: Sequence[Mapping[str, Any]]) -> Statistic:
-    """A query's statistic from its part's rows."""
-    match query:
-        case Frequencies() | Rank():
+def _integers(statistic: Statistic, rows: Sequence[Mapping[str, Any]]) -> Integers:
+    """A statistic from its part's rows."""
+    match statistic:
+        case Points():
             return {row["g"]: row["n"] for row in rows if row["g"] is not None}
-        case Count():
+        case Records():
             coordinates = {0: sum(row["n"] for row in rows)}
-        case Moments():
-            coordinates = _moments(query, rows)
-        case Sum() | Choice():
-            coordinates = {
-                slot: sum(row[f"s{slot}"] or 0 for row in rows) for slot in range(len(_clamps(query)))
-            }
+        case Bernstein():
+            coordinates = _moments(statistic, rows)
+        case Totals(of=clamps):
+            coordinates = {slot: sum(row[f"s{slot}"] or 0 for row in rows) for slot in range(len(clamps))}
     return {coordinate: total for coordinate, total in coordinates.items() if total}
 
 
-def _moments(query: Moments, rows: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+def _moments(statistic: Bernstein, rows: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     """Σ C(d, j)·tʲ·(W − t)ᵈ⁻ʲ from Σ1, Σx and Σt², with t = x − lower."""
     n = sum(row["m"] for row in rows)
-    w = query.of.width
-    t = sum(row["s0"] or 0 for row in rows) - n * query.of.lower
-    if query.degree == 1:
+    w = statistic.of.width
+    t = sum(row["s0"] or 0 for row in rows) - n * statistic.of.lower
+    if statistic.degree == 1:
         return {0: n * w - t, 1: t}
     squares = sum(row["q"] or 0 for row in rows)
     return {0: n * w * w - 2 * w * t + squares, 1: 2 * (w * t - squares), 2: squares}

@@ -15,7 +15,7 @@ from fpinq.engines import reference
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.plans import Plan, RootTable, Term
-from fpinq.model.queries import Count
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import Distinct, Take, Where
 
 _FILE = (
@@ -47,8 +47,8 @@ def check(engine: Any, version: str) -> None:
 def _is_wrong(engine: Any, root: str) -> bool:
     database = {root: reference.Relation(_SCHEMA, _ROWS)}
     return any(
-        engine.measure(plan, None, [Count()])
-        != reference.measure(reference.compute(plan, database), None, [Count()])
+        engine.measure(plan, None, [Records()])
+        != reference.measure(reference.compute(plan, database), None, [Records()])
         for plan in _plans(RootTable(root))
     )
 

@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
 from fpinq.engines.owner import in_our_words, unreadable
-from fpinq.engines.spark import progress, sources, statistics, trial
+from fpinq.engines.spark import progress, sources, trial
 from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
+from fpinq.engines.spark.statistics import lower
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
-from fpinq.model.queries import PrimitiveQuery, Statistic
+from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 
 if TYPE_CHECKING:
@@ -226,10 +227,8 @@ class Spark:
     # ── measuring ────────────────────────────────────────────────────────────────────
 
     @in_our_words(EngineError)
-    def measure(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
-    ) -> list[Statistic]:
-        """The exact statistic of each query: of the table, or of the part with the same number.
+    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+        """Each statistic, exactly: of the table, or of the part with the same number.
 
         Raises DataChanged, before it reads anything, if a file of this machine
         is not the one that was protected; EngineError, with a reference into
@@ -237,7 +236,7 @@ class Spark:
         """
         self.check_unchanged(plan)
         lowering = Lowering(self._roots, self._token)
-        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+        measurement = lower(lowering, lowering.plan(plan), by, statistics)
         with self._frame(plan, lowering, measurement.sql) as frame:
             found = frame.toArrow()
         columns = {name: found.column(name).to_pylist() for name in measurement.names}
@@ -254,11 +253,11 @@ class Spark:
             return reference.Relation(table.schema, tuple(tuple(row) for row in frame.collect()))
 
     def explain(
-        self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+        self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> tuple[str, str]:
         """The SQL text of a measurement and Spark's plan for it: for owners and tests."""
         lowering = Lowering(self._roots, self._token)
-        measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+        measurement = lower(lowering, lowering.plan(plan), by, statistics)
         with self._frame(plan, lowering, measurement.sql) as frame:
             shown = io.StringIO()
             with contextlib.redirect_stdout(shown):

@@ -3,7 +3,7 @@
 Every statistic is made of a few integers per part: how many records, how many
 have a value, the sum of grid points, the sum of their squares. These are
 grouped by the partition's key in one scan, whatever the number of parts and of
-different queries; which parts they belong to, and the arithmetic that makes
+different statistics; which parts they belong to, and the arithmetic that makes
 moments of them, is done here with Python's integers. What leaves Spark is one
 row per part (and per grid point that occurs, where frequencies were asked for).
 """
@@ -19,7 +19,7 @@ from fpinq.engines.spark.limbs import Limbs, exact
 from fpinq.engines.spark.plans import Lowering, Relation
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import INT64_MIN, Type, Value
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Statistic, Sum
+from fpinq.model.statistics import Bernstein, Integers, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Partitioning
 
 # Up to here the keys are written into the filter. Beyond it Spark's parser takes longer than a
@@ -34,7 +34,7 @@ class Measurement:
     sql: str
     parameters: Mapping[str, str]
     by: Partitioning | None
-    queries: Sequence[PrimitiveQuery]
+    statistics: Sequence[Statistic]
     groups: tuple[str, ...]
     aggregates: tuple[str, ...]
 
@@ -43,8 +43,8 @@ class Measurement:
         """The columns of the result."""
         return (*self.groups, *self.aggregates)
 
-    def read(self, columns: Mapping[str, Sequence[Any]]) -> list[Statistic]:
-        """The statistic of each query from the columns that the text gave."""
+    def read(self, columns: Mapping[str, Sequence[Any]]) -> list[Integers]:
+        """Each statistic from the columns that the text gave."""
         if self.names == ("g", "n"):
             return [_histogram(zip(columns["g"], columns["n"], strict=True))]
         parts: dict[Value, list[dict[str, Any]]] = {}
@@ -52,13 +52,14 @@ class Measurement:
             named = dict(zip(self.names, row, strict=True))
             parts.setdefault(named.get("k"), []).append(named)
         keys = (None,) if self.by is None else self.by.keys
-        return [_statistic(query, parts.get(key, [])) for key, query in zip(keys, self.queries, strict=True)]
+        asked = zip(keys, self.statistics, strict=True)
+        return [_integers(statistic, parts.get(key, [])) for key, statistic in asked]
 
 
 def lower(
-    lowering: Lowering, table: Relation, by: Partitioning | None, queries: Sequence[PrimitiveQuery]
+    lowering: Lowering, table: Relation, by: Partitioning | None, statistics: Sequence[Statistic]
 ) -> Measurement:
-    """The SQL text that gives the statistic of each query on the table, or on its part."""
+    """The SQL text that gives each statistic of the table, or of its part."""
     scope = lowering.scope(table)
     key = None if by is None else scope.bind(scope.output(by.key))
     columns: list[tuple[str, Code]] = []
@@ -69,22 +70,23 @@ def lower(
         columns.append(("k", key))
         groups.append("k")
         where = _is_in_a_part(scope, key, by)
-    points = [(i, q.of) for i, q in enumerate(queries) if isinstance(q, Frequencies | Rank)]
+    points = [(i, q.of) for i, q in enumerate(statistics) if isinstance(q, Points)]
     if points:
         columns.append(("g", _dispatch(scope, by, key, points)))
         groups.append("g")
-    if any(isinstance(query, Count | Frequencies | Rank) for query in queries):
+    if any(isinstance(statistic, Records | Points) for statistic in statistics):
         aggregates["n"] = "count(*)"
-    for slot in range(max((len(_clamps(query)) for query in queries), default=0)):
-        using = [(i, _clamps(q)[slot]) for i, q in enumerate(queries) if len(_clamps(q)) > slot]
+    summed = [_summed(statistic) for statistic in statistics]
+    for slot in range(max(map(len, summed), default=0)):
+        using = [(i, clamps[slot]) for i, clamps in enumerate(summed) if len(clamps) > slot]
         columns.append((f"x{slot}", _dispatch(scope, by, key, using)))
         limbs = Limbs.up_to(max(clamp.magnitude for _, clamp in using))
         aggregates.update({f"s{slot}_{i}": sql for i, sql in enumerate(limbs.sums(f"x{slot}"))})
-    if any(isinstance(query, Moments) for query in queries):
+    if any(isinstance(statistic, Bernstein) for statistic in statistics):
         aggregates["m"] = "count(x0)"
-    squared = [(i, q.of) for i, q in enumerate(queries) if isinstance(q, Moments) and q.degree == 2]
+    squared = [(i, q.of) for i, q in enumerate(statistics) if isinstance(q, Bernstein) and q.degree == 2]
     if squared:
-        # From the lower bound a square is at most 2⁶²; parts with other queries may have no value here.
+        # From the lower bound a square is at most 2⁶²; parts with other statistics may have no value here.
         columns.append(("t", _dispatch(scope, by, key, squared, from_lower=True)))
         limbs = Limbs.up_to(max(clamp.width**2 for _, clamp in squared))
         aggregates.update({f"q_{i}": sql for i, sql in enumerate(limbs.sums("(t * t)"))})
@@ -96,7 +98,7 @@ def lower(
     listed = [*groups, *(f"{sql} AS {name}" for name, sql in aggregates.items())]
     end = f" GROUP BY {', '.join(groups)}" if groups else ""
     sql = lowering.statement(f"SELECT {hint}{', '.join(listed)} FROM {inner}{end}")
-    return Measurement(sql, lowering.parameters.given(), by, queries, tuple(groups), tuple(aggregates))
+    return Measurement(sql, lowering.parameters.given(), by, statistics, tuple(groups), tuple(aggregates))
 
 
 def _keys(lowering: Lowering, by: Partitioning, type_: Type) -> str:
@@ -113,14 +115,9 @@ def _text(key: Value) -> str:
     return key.isoformat() if isinstance(key, date) else str(key)
 
 
-def _clamps(query: PrimitiveQuery) -> tuple[Clamp, ...]:
-    """What a query sums."""
-    match query:
-        case Sum(of=clamp) | Moments(of=clamp):
-            return (clamp,)
-        case Choice(of=clamps):
-            return clamps
-    return ()
+def _summed(statistic: Statistic) -> tuple[Clamp, ...]:
+    """What is summed of every record."""
+    return statistic.clamps if isinstance(statistic, Totals | Bernstein) else ()
 
 
 def _dispatch(
@@ -175,22 +172,22 @@ def _is_one_of(scope: Scope, key: Code, values: Sequence[Value]) -> str:
     return f"({' OR '.join(tests)})"
 
 
-def _histogram(pairs: Iterable[tuple[int | None, int]]) -> Statistic:
+def _histogram(pairs: Iterable[tuple[int | None, int]]) -> Integers:
     """The frequencies of grid points; records without one are left out."""
     return {point: count for point, count in pairs if point is not None}
 
 
-def _statistic(query: PrimitiveQuery, rows: Sequence[Mapping[str, Any]]) -> Statistic:
-    """A query's statistic from its part's rows."""
-    match query:
-        case Frequencies() | Rank():
+def _integers(statistic: Statistic, rows: Sequence[Mapping[str, Any]]) -> Integers:
+    """A statistic from its part's rows."""
+    match statistic:
+        case Points():
             return _histogram((row["g"], row["n"]) for row in rows)
-        case Count():
+        case Records():
             coordinates = {0: sum(row["n"] for row in rows)}
-        case Moments():
-            coordinates = _moments(query, rows)
-        case Sum() | Choice():
-            slots = range(len(_clamps(query)))
+        case Bernstein():
+            coordinates = _moments(statistic, rows)
+        case Totals(of=clamps):
+            slots = range(len(clamps))
             coordinates = {slot: sum(_total(row, f"s{slot}_") for row in rows) for slot in slots}
     return {coordinate: total for coordinate, total in coordinates.items() if total}
 
@@ -199,12 +196,12 @@ def _total(row: Mapping[str, Any], prefix: str) -> int:
     return exact([limb for name, limb in row.items() if name.startswith(prefix)])
 
 
-def _moments(query: Moments, rows: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+def _moments(statistic: Bernstein, rows: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     """Σ C(d, j)·tʲ·(W − t)ᵈ⁻ʲ from Σ1, Σx and Σt², with t = x − lower."""
     n = sum(row["m"] for row in rows)
-    w = query.of.width
-    t = sum(_total(row, "s0_") for row in rows) - n * query.of.lower
-    if query.degree == 1:
+    w = statistic.of.width
+    t = sum(_total(row, "s0_") for row in rows) - n * statistic.of.lower
+    if statistic.degree == 1:
         return {0: n * w - t, 1: t}
     squares = sum(_total(row, "q_") for row in rows)
     return {0: n * w * w - 2 * w * t + squares, 1: 2 * (w * t - squares), 2: squares}

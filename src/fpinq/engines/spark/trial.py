@@ -18,7 +18,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Column, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term
-from fpinq.model.queries import Count, PrimitiveQuery, Statistic, Sum
+from fpinq.model.statistics import Integers, Records, Statistic, Totals
 from fpinq.model.transformations import Concat, Distinct, Partitioning, Union
 
 if TYPE_CHECKING:
@@ -58,16 +58,16 @@ def _series(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
-Question = tuple[Plan, Partitioning | None, list[PrimitiveQuery]]
+Question = tuple[Plan, Partitioning | None, list[Statistic]]
 
 
 def _questions() -> list[Question]:
     by = Partitioning(Column("k"), ("A", None, "none", "i"))
-    everything = Sum(Clamp(Column("x"), INT64_MIN, INT64_MAX))
+    everything = Totals((Clamp(Column("x"), INT64_MIN, INT64_MAX),))
     one, two, three = (_distinct_persons() for _ in range(3))
     return [
-        (RootTable("t"), by, [Count(), everything, Count(), everything]),
-        (Term(Concat(), (Term(Concat(), (one, two)), three)), None, [Count()]),
+        (RootTable("t"), by, [Records(), everything, Records(), everything]),
+        (Term(Concat(), (Term(Concat(), (one, two)), three)), None, [Records()]),
     ]
 
 
@@ -77,16 +77,16 @@ def _distinct_persons() -> Plan:
 
 
 def _measured(
-    session: "SparkSession", plan: Plan, by: Partitioning | None, queries: list[PrimitiveQuery]
-) -> list[Statistic]:
+    session: "SparkSession", plan: Plan, by: Partitioning | None, asked: list[Statistic]
+) -> list[Integers]:
     stored = Source(_WRITTEN, _SCHEMA)
     lowering = Lowering({"t": stored, "u": PersonSource(_SHAPE, {"p": stored})})
-    measurement = statistics.lower(lowering, lowering.plan(plan), by, queries)
+    measurement = statistics.lower(lowering, lowering.plan(plan), by, asked)
     found = session.sql(measurement.sql, args=dict(lowering.parameters.given())).toArrow()
     return measurement.read({name: found.column(name).to_pylist() for name in measurement.names})
 
 
-def _known(plan: Plan, by: Partitioning | None, queries: list[PrimitiveQuery]) -> list[Statistic]:
+def _known(plan: Plan, by: Partitioning | None, asked: list[Statistic]) -> list[Integers]:
     there = sorted({row[0] for row in _ROWS if row[0] is not None})
     rows_of = (tuple(row for row in _ROWS if row[0] == person) for person in there)
     persons = tuple({"p": reference.Relation(_SCHEMA, rows)} for rows in rows_of)
@@ -94,4 +94,4 @@ def _known(plan: Plan, by: Partitioning | None, queries: list[PrimitiveQuery]) -
         "t": reference.Relation(_SCHEMA, _ROWS),
         "u": reference.PersonBag(_SHAPE, persons),
     }
-    return reference.measure(reference.compute(plan, database), by, queries)
+    return reference.measure(reference.compute(plan, database), by, asked)

@@ -1,0 +1,117 @@
+"""Statistics: vectors of exact integers that add up over records. All that an engine is asked for.
+
+Record r adds φ(r) to the total; a null adds nothing. There are few kinds of
+them, so that an engine is small: what a query makes of the integers, what it
+costs and what is released is nobody's business there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+
+from fpinq.model.clamps import Clamp, quantise
+from fpinq.model.expressions import Row
+
+# The exact statistic of a bag: coordinate ↦ total. Coordinates that are not there are 0.
+Integers = Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Records:
+    """How many records: φ(r) = 1."""
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """What is evaluated on every record."""
+        return ()
+
+    @property
+    def coordinates(self) -> range:
+        """The coordinates, those that no record adds to included."""
+        return range(1)
+
+    def contribution(self, row: Row) -> Integers:
+        """φ(r)."""
+        return {0: 1}
+
+
+@dataclass(frozen=True)
+class Totals:
+    """φ(r)ⱼ = xⱼ, the grid point of clamp j."""
+
+    of: tuple[Clamp, ...]
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """What is evaluated on every record."""
+        return self.of
+
+    @property
+    def coordinates(self) -> range:
+        """The coordinates, those that no record adds to included."""
+        return range(len(self.of))
+
+    def contribution(self, row: Row) -> Integers:
+        """φ(r)."""
+        return {j: quantise(clamp, row) or 0 for j, clamp in enumerate(self.of)}
+
+
+@dataclass(frozen=True)
+class Bernstein:
+    """The Bernstein basis of a degree, 1 or 2: φ(r)ⱼ = C(d, j)·tʲ·(W − t)ᵈ⁻ʲ with t = x − lower."""
+
+    of: Clamp
+    degree: int
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """What is evaluated on every record."""
+        return (self.of,)
+
+    @property
+    def coordinates(self) -> range:
+        """The coordinates, those that no record adds to included."""
+        return range(self.degree + 1)
+
+    def contribution(self, row: Row) -> Integers:
+        """φ(r)."""
+        x = quantise(self.of, row)
+        if x is None:
+            return {}
+        t, w, d = x - self.of.lower, self.of.width, self.degree
+        return {j: comb(d, j) * t**j * (w - t) ** (d - j) for j in self.coordinates}
+
+
+@dataclass(frozen=True)
+class Points:
+    """How many records are at each grid point: φ(r) is 1 at x and 0 elsewhere. Sparse: zeros are left out."""
+
+    of: Clamp
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """What is evaluated on every record."""
+        return (self.of,)
+
+    @property
+    def coordinates(self) -> range:
+        """The coordinates, those that no record adds to included."""
+        return range(self.of.lower, self.of.upper + 1)
+
+    def contribution(self, row: Row) -> Integers:
+        """φ(r)."""
+        x = quantise(self.of, row)
+        return {} if x is None else {x: 1}
+
+
+Statistic = Records | Totals | Bernstein | Points
+
+
+def size(statistic: Statistic) -> int:
+    """How many coordinates there are; more than `len` may count."""
+    return statistic.coordinates.stop - statistic.coordinates.start
+
+
+def dense(statistic: Statistic, integers: Integers) -> list[int]:
+    """Every coordinate's total, the zeros included."""
+    return [integers.get(coordinate, 0) for coordinate in statistic.coordinates]
