@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from fpinq.model.clamps import Clamp
+from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Column
 from fpinq.model.queries import Choice, Count, Frequencies, Moments, Rank, Ranks, Sum, Tree
 from fpinq.runtime import mechanisms
@@ -112,3 +113,9 @@ def test_a_choice_at_a_small_epsilon_is_nearly_even() -> None:
     choice = Choice((Clamp(X, 0, 1), Clamp(X, 0, 1)))
     found = Counter(draw(choice, {0: 1}, Fraction(1, 1000)) for _i in range(400))
     assert 140 <= found[0] <= 260
+
+
+def test_a_query_that_releases_more_than_it_says_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Count, "exact", lambda self, measured: [0, 0])
+    with pytest.raises(KernelViolation, match="releases 1 integers, not 2"):
+        draw(Count(), {}, Fraction(1))

@@ -8,7 +8,12 @@ import pytest
 import fpinq as fp
 from fpinq.cli.main import main
 from fpinq.engines.duckdb.database import Database
+from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, BadEpsilon, ProgramError
+from fpinq.model.expressions import Column
+from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Ranks, Sum, Tree
+from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.refusals import TooLarge
 from fpinq.server.config import TableConfig, load, parse
 from fpinq.server.limits import Limits
 from server.live import COUNT, LIFTED, people, serve
@@ -173,3 +178,38 @@ def test_no_promise_is_read_off_the_data(
     assert told.out == ""
     assert "such as --rows-at-most 1000000: a public promise" in told.err
     assert not (tmp_path / "fpinq.toml").exists()
+
+
+CLAMP = Clamp(Column("age"), 0, 4)
+ASKED: list[PrimitiveQuery] = [
+    Count(),
+    Sum(CLAMP),
+    Moments(CLAMP, 2),
+    Frequencies(CLAMP),
+    Tree(CLAMP, 2, 4),
+    Rank(CLAMP, Fraction(1, 2)),
+    Ranks(CLAMP, (Fraction(1, 3), Fraction(2, 3))),
+    Choice((CLAMP, CLAMP)),
+]
+
+
+@pytest.mark.parametrize("query", ASKED, ids=repr)
+def test_released_integers_are_limited_by_as_many_as_are_drawn(query: PrimitiveQuery) -> None:
+    drawn = draw(query, {}, Fraction(1))
+    released = 3 * (len(drawn) if isinstance(drawn, tuple) else 1)
+    Limits(released_integers=released).check_queries([query] * 3)
+    with pytest.raises(TooLarge, match="integers"):
+        Limits(released_integers=released - 1).check_queries([query] * 3)
+
+
+def test_every_query_of_the_language_is_limited_here() -> None:
+    assert {type(query) for query in ASKED} == set(PrimitiveQuery.__args__)
+
+
+def test_too_many_integers_are_refused_before_the_charge(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1), limits={"released_integers": 2}) as live:
+        table = live.connect()["people"]
+        table.noisy_average(Fraction(1, 10), lambda x: x.age, bounds=(0, 100))
+        with pytest.raises(fp.FpinqError, match="at most 2 integers"):
+            table.noisy_variance(Fraction(1, 10), lambda x: x.age, bounds=(0, 100))
+        assert live.left() == 1 - Fraction(1, 10)
