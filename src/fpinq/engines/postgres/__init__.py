@@ -1,0 +1,1 @@
+"""Plans to exact integers in PostgreSQL, where the data lives."""
