@@ -102,7 +102,7 @@ def test_nothing_of_an_error_of_a_query_holds_a_word_of_the_engine(
     how: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], recwarn: Any
 ) -> None:
     table = fp.protect(ROWS, budget=1, engine=DuckDB(), schema={"name": "string", "age": "int64"})
-    MEASURING[how](table._system, monkeypatch)
+    MEASURING[how](table.facts.system, monkeypatch)
     with pytest.raises(fp.EngineError) as raised:
         table.noisy_count(0.5)
     words = list(words_of(raised.value))
@@ -210,7 +210,7 @@ import sys, logging
 import fpinq as fp
 def fails(*given): raise RuntimeError("{CANARY}")
 table = fp.protect([{{{{"a": 1}}}}], budget=1, engine="reference", schema={{{{"a": "int64"}}}})
-table._system.engine.measure = fails
+table.facts.system.engine.measure = fails
 try:
     table.noisy_count(0.5)
 except fp.EngineError as error:

@@ -147,7 +147,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_injection_by_a_column_that_is_not_there(live: Live, text: str) -> None:
-    system = live.connect()["people"]._system
+    system = live.connect()["people"].facts.system
     assert system is not None
     with pytest.raises(fp.ProgramError):
         system.act(Assign("t", Select((("v", Column(text)),)), ("people",)))
@@ -188,7 +188,7 @@ def test_engine_reach_only_data_sets_are_tables(live: Live, name: str) -> None:
 def test_engine_reach_a_public_table_reads_no_file(live: Live) -> None:
     data = live.connect()["people"]
     public = LiteralTable(Schema.of({"name": Type.STRING}), (("/etc/passwd",), ("zebra1",)))
-    system = data._system
+    system = data.facts.system
     assert system is not None
     system.act(Assign("p", public))
     assert (

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import fpinq as fp
+from fpinq.client import asking
 from fpinq.client.remote import Http
 from fpinq.runtime import ProtectedSystem, ReferenceEngine
 
@@ -76,7 +77,7 @@ def test_whatever_is_raised_after_the_charge_the_share_is_debited(
     tmp_path: Path, where: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = fp.protect(ROWS, budget=1, ledger=tmp_path / "ledger", name="people", engine="reference")
-    system: ProtectedSystem = data._system
+    system: ProtectedSystem = data.facts.system
 
     def fail(*given: object, **named: object) -> None:
         raise kind
@@ -99,7 +100,7 @@ def test_what_was_not_charged_is_given_back(monkeypatch: pytest.MonkeyPatch) -> 
     table = data.with_budget(share)
     with pytest.raises(fp.BudgetExceeded):
         table.noisy_count("1/4")
-    monkeypatch.setattr(type(table), "_refuse_unless_it_fits", lambda self, epsilon: None)
+    monkeypatch.setattr(asking, "refuse_unless_it_fits", lambda table, epsilon: None)
     with pytest.raises(fp.BudgetExceeded):
         table.noisy_count("1/4")  # ⊥ from the kernel itself
     monkeypatch.undo()
@@ -107,7 +108,7 @@ def test_what_was_not_charged_is_given_back(monkeypatch: pytest.MonkeyPatch) -> 
     def changed(plan: object) -> None:
         raise fp.DataChanged("people")
 
-    monkeypatch.setattr(data._system.engine, "check_unchanged", changed, raising=False)
+    monkeypatch.setattr(data.facts.system.engine, "check_unchanged", changed, raising=False)
     with pytest.raises(fp.DataChanged):
         table.noisy_count("1/8")
     assert share.remaining == 1

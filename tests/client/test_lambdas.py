@@ -224,7 +224,7 @@ def test_columns_may_have_any_name(engine: str) -> None:
 def test_expressions_are_shown_as_they_are_written(one: fp.Table) -> None:
     def shown(f: Any) -> str:
         table = one.where(f)
-        return table._made.label.removeprefix("where ")
+        return table.facts.made.label.removeprefix("where ")
 
     assert shown(lambda x: (x.i > 1) & (x.f < 2)) == "(i > 1) & (f < 2.0)"
     assert shown(lambda x: (x.i + 1) * 2 > x.i - (x.i - 1)) == "(i + 1) * 2 > i - (i - 1)"

@@ -109,7 +109,7 @@ def test_handles_that_are_gone_leave_the_system(engine: str) -> None:
     for i in range(50):
         data.where(_.age > i)
     assert data.where(_.age > 3).scaling_factor == 1
-    system = data._system
+    system = data.facts.system
     assert system is not None
     alive = [t for t in system.configuration().environment if t.startswith("t")]  # type: ignore[attr-defined]
     assert len(alive) < 50

@@ -173,9 +173,9 @@ PROGRAMS: dict[str, Callable[[fp.Table, fp.Table], fp.Table]] = {
 
 
 def rows_of(table: fp.Table, database: Database) -> Relation:
-    system = table._system
+    system = table.facts.system
     assert system is not None
-    return compute(system.describe(table._variable).plan, database)
+    return compute(system.describe(table.facts.binding.variable).plan, database)
 
 
 SCHEMAS = {
@@ -205,7 +205,7 @@ def test_inside_a_person_gives_the_same_records_and_one_person_changes_no_more_t
         plain_visits = fp.protect(visits, name="visits", **options)
         inside = PROGRAMS[name](town["people"], town["visits"])
         plain = PROGRAMS[name](plain_people, plain_visits)
-        (root,), (p,), (v,) = town["people"]._roots, plain_people._roots, plain_visits._roots
+        (root,), (p,), (v,) = town["people"].facts.roots, plain_people.facts.roots, plain_visits.facts.roots
         engine = ReferenceEngine()
         engine.add_persons(root, {"people": people, "visits": visits}, "id", SCHEMAS)
         engine.add_root(p, people)

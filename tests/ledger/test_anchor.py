@@ -360,7 +360,7 @@ def test_protect_keeps_an_anchor_and_checks_it(tmp_path: Path, capsys: Any) -> N
     where, anchor = tmp_path / "x.ledger", tmp_path / "elsewhere" / "x.anchor"
     data = fp.protect(ROWS, name="people", budget=1, ledger=where, anchor=anchor)
     data.noisy_count("1/4")
-    ledger = data._system.record
+    ledger = data.facts.system.record
     assert AnchorFile(anchor).hold(None) == Mark(ledger.id, *ledger.head())
     assert main(["ledger", "verify", str(where), "--expect-head", anchor.read_text()]) == 0
     again = fp.protect(ROWS, name="people", budget=1, ledger=where, anchor=os.path.relpath(anchor))
@@ -388,7 +388,7 @@ def test_protect_does_not_begin_a_ledger_that_its_anchor_knows(tmp_path: Path) -
 def test_an_anchor_that_is_named_later_in_a_process_is_checked_then(tmp_path: Path) -> None:
     where, anchor = tmp_path / "x.ledger", tmp_path / "x.anchor"
     data = fp.protect(ROWS, name="people", budget=1, ledger=where)
-    anchor.write_text(Mark(data._system.record.id, 99, "0" * 64).line)
+    anchor.write_text(Mark(data.facts.system.record.id, 99, "0" * 64).line)
     with pytest.raises(fp.LedgerRolledBack):
         fp.protect(ROWS, name="people", budget=1, ledger=where, anchor=anchor)
-    data._system.record.close()
+    data.facts.system.record.close()

@@ -203,4 +203,4 @@ def test_a_ledger_in_postgresql_serves_too(folder: Path, postgres: Any) -> None:
     data.noisy_count("1/2")
     assert data.remaining == Fraction(1, 2)
     assert main(["ledger", "verify", url]) == 0
-    data._system.record.close()
+    data.facts.system.record.close()

@@ -65,7 +65,7 @@ def test_the_same_records_otherwise_get_no_second_budget(change: str, first: boo
         fp.protect(tables[1], name="other", budget=1, ledger=where)
     data.noisy_count("1/2")
     assert fp.protect(tables[0], name="people", budget=1, ledger=where).remaining == Fraction(1, 2)
-    data._system.record.close()
+    data.facts.system.record.close()
 
 
 def test_a_schema_that_selects_columns_gets_no_second_budget(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_schema_that_selects_columns_gets_no_second_budget(tmp_path: Path) -> 
         fp.protect(ROWS, name="ages", schema={"age": "int64"}, budget=1, ledger=where)
     with pytest.raises(fp.SameData):
         fp.protect(ROWS, name="ages", schema={"age": "float64", "one": "int64"}, budget=1, ledger=where)
-    data._system.record.close()
+    data.facts.system.record.close()
 
 
 def test_a_table_of_persons_gets_no_second_budget(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_other_records_get_a_budget_of_their_own(change: str, tmp_path: Path) ->
     other = OTHER[change]()
     schema = {"well": "bool"} if change == "a few of yes and no" else None
     assert fp.protect(other, name="other", budget=1, schema=schema, ledger=where).remaining == 1
-    data._system.record.close()
+    data.facts.system.record.close()
 
 
 def test_small_tables_may_look_the_same(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_names_of_forgotten_tables_are_used_again(live: Live) -> None:
         table.where(lambda x: x.age > i)  # noqa: B023 - called at once
     kept = table.where(lambda x: x.age > 3)
     assert kept.scaling_factor == 1
-    system = table._system
+    system = table.facts.system
     assert isinstance(system, remote.RemoteSystem)
     session = system._opened()
     environment = live.house.ledger.configuration(session, "alice").environment
@@ -227,7 +227,7 @@ def test_every_code_comes_back_as_its_class(type_: type[Exception]) -> None:
 
 
 def test_errors_keep_their_fields(live: Live) -> None:
-    system = live.connect()["people"]._system
+    system = live.connect()["people"].facts.system
     assert system is not None
     from fpinq.model.expressions import Column
     from fpinq.model.transformations import Where

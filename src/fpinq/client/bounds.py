@@ -81,23 +81,23 @@ def _exact(bound: object) -> Fraction:
 
 def clamp(cell: Cell, bounds: object, *, squared: bool = False, width_bits: int = WIDTH_BITS) -> Clamp:
     """The expression within its bounds, on its grid."""
-    if cell._type is BOOL:
+    if cell.type is BOOL:
         cell, bounds = cell.cast("int64"), (0, 1) if bounds is None else bounds
-    if cell._type not in (INT64, FLOAT64):
-        raise BadQuery(f"bounds need a number, and {spell(cell._tree)} is {cell._type.value}")
+    if cell.type not in (INT64, FLOAT64):
+        raise BadQuery(f"bounds need a number, and {spell(cell.tree)} is {cell.type.value}")
     if bounds is None:
         raise BadQuery(
-            f"say the bounds of {spell(cell._tree)}: bounds=(lower, upper); they may not depend on the data. "
+            f"say the bounds of {spell(cell.tree)}: bounds=(lower, upper); they may not depend on the data. "
             "Or once for all with protect(columns={…: fp.Column(bounds=…)})"
         )
     lower, upper = exact_bounds(bounds)
     too_wide_to_square = squared and ceil(upper) - floor(lower) > MAX_SQUARED_WIDTH
-    if cell._type is INT64 and not too_wide_to_square:
+    if cell.type is INT64 and not too_wide_to_square:
         if floor(lower) < INT64_MIN or ceil(upper) > INT64_MAX:
             raise BadQuery("bounds too wide: integers have 64 bits")
-        return Clamp(cell._tree, floor(lower), ceil(upper))
+        return Clamp(cell.tree, floor(lower), ceil(upper))
     step = grid_step(lower, upper, width_bits)
-    return Clamp(cell.cast("float64")._tree, floor(lower / step), ceil(upper / step), step)
+    return Clamp(cell.cast("float64").tree, floor(lower / step), ceil(upper / step), step)
 
 
 def grid_step(lower: Fraction, upper: Fraction, width_bits: int = WIDTH_BITS) -> Fraction:

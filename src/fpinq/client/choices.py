@@ -9,9 +9,10 @@ from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import RANK_WIDTH_BITS, clamp
-from fpinq.client.queries import Prepared, Query, Subject, on_grid
-from fpinq.client.rows import BOOL, FLOAT64, Cell, Row, Scope, Symbolic, constant, plain
-from fpinq.client.tracing import checked_cell, trace
+from fpinq.client.queries import Prepared, Query, on_grid
+from fpinq.client.rows import BOOL, FLOAT64, Cell, Symbolic, constant, plain
+from fpinq.client.subjects import Subject
+from fpinq.client.tracing import Traced, row, trace
 from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, ChosenPoint, Expected
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
@@ -24,7 +25,7 @@ MAX_CANDIDATES = 10_000
 
 
 @dataclass(frozen=True)
-class Quantile(Query):
+class Quantile(Query[Answer]):
     """The value below which a fraction of the records lies: an order statistic.
 
     Chosen among the grid points within the bounds, by permute-and-flip at the
@@ -32,10 +33,10 @@ class Quantile(Query):
     """
 
     fraction: object
-    of: Any = None
+    of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         primitive = primitives.Rank(self._clamp(subject), exact_fraction(self.fraction))
         clamped = primitive.of
 
@@ -53,23 +54,23 @@ class OrderStatistic(Quantile):
     """PINQ's name for a quantile."""
 
 
-def Median(of: Any = None, bounds: object = None) -> Quantile:  # noqa: N802  a query like the others
+def Median(of: object = None, bounds: object = None) -> Quantile:  # noqa: N802  a query like the others
     """The value in the middle."""
     return Quantile(Fraction(1, 2), of, bounds)
 
 
 @dataclass(frozen=True)
-class Quantiles(Query):
+class Quantiles(Query[Answers]):
     """Several quantiles at once, a mapping fraction ↦ answer. They share the ε, and rise with the fraction.
 
     For more than about ten, a cumulative distribution (fp.cdf) is the better question.
     """
 
     fractions: Sequence[object]
-    of: Any = None
+    of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answers]:
         if isinstance(self.fractions, str | Symbolic) or not isinstance(self.fractions, Sequence):
             raise BadQuery("quantiles need a list of fractions, such as [0.25, 0.5, 0.75]")
         fractions = {fraction: exact_fraction(fraction) for fraction in self.fractions}
@@ -126,7 +127,7 @@ def exact_fraction(fraction: object) -> Fraction:
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism(Query):
+class ExponentialMechanism(Query[Answer]):
     """The candidate with the largest total score, chosen privately.
 
     score(x, candidate) is what a record adds to the candidate's score, clamped
@@ -140,43 +141,44 @@ class ExponentialMechanism(Query):
     score: Callable[[Any, Any], Any]
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         candidates = checked_candidates(self.candidates)
-        scope = Scope()
-        row = Row(subject.schema, scope)
-        cells = [self._score(row, candidate, scope) for candidate in candidates]
-        is_float = any(cell._type is FLOAT64 for cell in cells)
+        scores = trace(lambda x: [self.score(x, c) for c in candidates], "score", row(subject.schema))
+        assert isinstance(scores.result, list)
+        cells = [_score(scores, score) for score in scores.result]
+        is_float = any(cell.type is FLOAT64 for cell in cells)
         bounds = self.bounds
         if bounds is None:
-            bounds = (0, 1) if all(cell._type is BOOL for cell in cells) else (-1, 1)
-        numbers = [cell.cast("int64") if cell._type is BOOL else cell for cell in cells]
+            bounds = (0, 1) if all(cell.type is BOOL for cell in cells) else (-1, 1)
+        numbers = [cell.cast("int64") if cell.type is BOOL else cell for cell in cells]
         clamps = [clamp(cell.cast("float64") if is_float else cell, bounds) for cell in numbers]
         return _choice(candidates, clamps, epsilon)
 
-    def _score(self, row: Row, candidate: Any, scope: Scope) -> Cell:
-        score = plain(trace(lambda x: self.score(x, candidate), row))
-        # A score may be the same for every record of some candidates.
-        return constant(score) if type(score) in (int, float) else checked_cell(score, scope, "score")
+
+def _score(scores: Traced, score: object) -> Cell:
+    score = plain(score)
+    # A score may be the same for every record of some candidates.
+    return constant(score) if type(score) in (int, float) else scores.cell_of(score)
 
 
 @dataclass(frozen=True)
-class Mode(Query):
+class Mode(Query[Answer]):
     """The most common of public candidates; of a column with known keys, of those."""
 
-    of: Any = None
+    of: object = None
     candidates: Sequence[Any] | None = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         cell = subject.cell(self.of, "mode")
         candidates = self.candidates if self.candidates is not None else subject.known(cell).keys
         if candidates is None:
             raise BadQuery("mode needs candidates=[…]: what it may be must not depend on the data")
         listed = checked_candidates(candidates)
-        clamps = [Clamp((cell == c).cast("int64")._tree, 0, 1) for c in listed]
+        clamps = [Clamp((cell == c).cast("int64").tree, 0, 1) for c in listed]
         return _choice(listed, clamps, epsilon)
 
 
-def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Fraction) -> Prepared:
+def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Fraction) -> Prepared[Answer]:
     """One of the candidates; a clamp says what a record adds to each one's score."""
     primitive = primitives.Choice(tuple(clamps))
 

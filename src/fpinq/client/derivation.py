@@ -1,28 +1,35 @@
-"""The derivation of a table: what it was made of, with every stability and scaling factor."""
+"""Facts, shown: a table in five lines, and its derivation with every stability and scaling factor."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fpinq.client.handle import Handle
+from fpinq.client.facts import Facts, Made
+from fpinq.client.spelling import show_down, show_up
 
 NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y = 230, 46, 24, 34
 
 
-@dataclass(frozen=True)
-class Made:
-    """How a table was made: in words, of which tables, and with which stability in each.
+def summary(table: Facts) -> list[tuple[str, str]]:
+    """A table in five lines, each with its name."""
+    columns = ", ".join(f"{name} {type_.value}" for name, type_ in table.schema.columns)
+    columns += " (read off the data)" if table.made.read_off else ""
+    labels = table.root_labels()
+    left = ", ".join(f"{show_down(amount)} of {labels[root]}" for root, amount in table.left().items())
+    price = " + ".join(show_up(p) for p in table.prices(Fraction(1)).values()) or "0"
+    return [
+        ("table", _in_one_line(table.made)),
+        ("columns", columns),
+        ("scaling factor", str(table.scaling_factor())),
+        ("left", left or "public: costs nothing"),
+        ("ε = 1 costs", price),
+    ]
 
-    A table made inside each person has no stabilities but a bound on its rows per person.
-    """
 
-    label: str
-    parents: tuple["Handle", ...] = ()
-    stability: tuple[int, ...] = ()
-    rows_per_unit: int | None = None
-    read_off: bool = False  # a root whose columns' types nobody stated
+def _in_one_line(made: Made) -> str:
+    steps = " and ".join(_in_one_line(parent.made) for parent in made.parents)
+    return f"{steps} → {made.label}" if steps else made.label
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Node:
 class Derivation:
     """A table's derivation, as text (str) and as a drawing (svg, shown by notebooks)."""
 
-    def __init__(self, table: "Handle") -> None:
+    def __init__(self, table: Facts) -> None:
         self.root = _node(table, {})
 
     def __str__(self) -> str:
@@ -92,10 +99,10 @@ class Derivation:
         )
 
 
-def _node(table: "Handle", seen: dict[int, Node]) -> Node:
+def _node(table: Facts, seen: dict[int, Node]) -> Node:
     if id(table) not in seen:
-        parents = tuple(_node(parent, seen) for parent in table._made.parents)
-        seen[id(table)] = Node(table._made.label, table.scaling_factor, table._made, parents)
+        parents = tuple(_node(parent, seen) for parent in table.made.parents)
+        seen[id(table)] = Node(table.made.label, table.scaling_factor(), table.made, parents)
     return seen[id(table)]
 
 

@@ -6,19 +6,26 @@ a program uses is found by tracing its lambda, `lambda g: {"city": g.key,
 Where and a Select over them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from fpinq.client.bounds import Column, clamp
+from fpinq.client.algebra import derive, spelled
+from fpinq.client.answers import Answer, Answers
+from fpinq.client.bounds import clamp
+from fpinq.client.derivation import Derivation
+from fpinq.client.facts import Facts, Within
+from fpinq.client.joins import joined_inside, trees
 from fpinq.client.rows import FLOAT64, INT64, Cell, Row, Scope
 from fpinq.client.spelling import spell
-from fpinq.client.tracing import called, checked_cell, checked_predicate, record_of, trace
-from fpinq.model import expressions
+from fpinq.client.subjects import Subject
+from fpinq.client.tracing import Traced, called, row, trace
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadExpression
-from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Expression, Schema, Type
-from fpinq.model.transformations import Aggregate, Aggregates
+from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Expression, Schema, Type
+from fpinq.model.transformations import Aggregate, Aggregates, GroupBy, GroupJoin, Record
 
 if TYPE_CHECKING:
     from fpinq.client.table import Table
@@ -37,23 +44,23 @@ class Members:
         """How many members."""
         return self._aggregate(Aggregate("count"))
 
-    def sum(self, f: Any = None, bounds: object = None) -> Cell:
+    def sum(self, f: object = None, bounds: object = None) -> Cell:
         """The sum over the members. Of floats it needs bounds: only exact integers are added."""
         return self._aggregate(Aggregate("sum", self._clamped(f, bounds, "sum")))
 
-    def average(self, f: Any = None, bounds: object = None) -> Cell:
+    def average(self, f: object = None, bounds: object = None) -> Cell:
         """The average over the members that have a value. Of floats it needs bounds."""
         return self._aggregate(Aggregate("average", self._clamped(f, bounds, "average")))
 
-    def min(self, f: Any = None) -> Cell:
+    def min(self, f: object = None) -> Cell:
         """The smallest value of the members."""
-        return self._aggregate(Aggregate("min", self._cell(f, "min")._tree))
+        return self._aggregate(Aggregate("min", self._cell(f, "min").tree))
 
-    def max(self, f: Any = None) -> Cell:
+    def max(self, f: object = None) -> Cell:
         """The largest value of the members."""
-        return self._aggregate(Aggregate("max", self._cell(f, "max")._tree))
+        return self._aggregate(Aggregate("max", self._cell(f, "max").tree))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise BadExpression(
@@ -61,22 +68,20 @@ class Members:
             "as in g.sum(lambda x: x.cost)"
         )
 
-    def _cell(self, f: Any, what: str) -> Cell:
-        schema = self._side.schema
+    def _cell(self, f: object, what: str) -> Cell:
+        schema = self._side.subject.schema
         if f is None:
             if len(schema.columns) != 1:
                 raise BadExpression(f"{what} of what? Write g.{what}(lambda x: x.cost)")
             f = schema.names()[0]
-        scope = Scope()
-        return checked_cell(trace(f, Row(schema, scope)), scope, what)
+        return trace(f, what, row(schema)).cell()
 
-    def _clamped(self, f: Any, bounds: object, what: str) -> Clamp:
+    def _clamped(self, f: object, bounds: object, what: str) -> Clamp:
         cell = self._cell(f, what)
-        if bounds is None and isinstance(cell._tree, expressions.Column):
-            bounds = self._side.columns.get(cell._tree.name, Column()).bounds
-        if bounds is None and cell._type is INT64:
-            return Clamp(cell._tree, INT64_MIN, INT64_MAX)
-        if bounds is None and cell._type is FLOAT64:
+        bounds = self._side.subject.bounds(cell, bounds)
+        if bounds is None and cell.type is INT64:
+            return Clamp(cell.tree, INT64_MIN, INT64_MAX)
+        if bounds is None and cell.type is FLOAT64:
             raise BadExpression(
                 f"a float {what} needs bounds, so that exact integers are added: "
                 f"g.{what}(lambda x: …, bounds=(lower, upper))"
@@ -85,24 +90,25 @@ class Members:
 
     def _aggregate(self, aggregate: Aggregate) -> Cell:
         name = self._side.name(aggregate)
-        return Cell(expressions.Column(name), aggregate.type_in(self._side.schema), self._scope)
+        return Cell(Column(name), aggregate.type_in(self._side.subject.schema), self._scope)
 
 
 class Group(Members):
     """One group, symbolically: its key and its members."""
 
-    def __init__(self, key: Any, side: "Side", scope: Scope) -> None:
+    def __init__(self, keys: "Keys", side: "Side", scope: Scope) -> None:
         super().__init__(side, scope)
-        self.key = key
+        self.key = keys.symbol(scope)
 
 
 class JoinedGroup:
     """One key of a group join, symbolically: its members on the left and on the right."""
 
-    def __init__(self, key: Any, left: Group, right: Group) -> None:
-        self.key, self.left, self.right = key, left, right
+    def __init__(self, keys: "Keys", sides: "Sequence[Side]", scope: Scope) -> None:
+        self.key = keys.symbol(scope)
+        self.left, self.right = (Group(keys, side, scope) for side in sides)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise BadExpression(
@@ -114,8 +120,7 @@ class JoinedGroup:
 class Side:
     """The members of the groups of one table, and the aggregates that have been asked of them."""
 
-    schema: Schema
-    columns: Mapping[str, Column]
+    subject: Subject
     prefix: str
     taken: frozenset[str]
     names: dict[Aggregate, str] = field(default_factory=dict)
@@ -143,14 +148,19 @@ class Keys:
     types: tuple[Type, ...]
     single: bool
 
-    def symbol(self, scope: Scope) -> Any:
+    @classmethod
+    def of(cls, cells: Mapping[str, Cell], single: bool) -> "Keys":
+        """The keys that expressions are."""
+        return cls(tuple(cells), tuple(cell.type for cell in cells.values()), single)
+
+    def symbol(self, scope: Scope) -> Cell | Row:
         """g.key: an expression, or a row of them if the program gave several."""
         row = Row(Schema(tuple(zip(self.names, self.types, strict=True))), scope)
         return row[self.names[0]] if self.single else row
 
 
-# Makes the table of groups from the aggregates of each side.
-Grouping = Callable[[Sequence[Aggregates]], "Table"]
+# Makes a table of groups: from the aggregates of each side, which groups, and what to know of each.
+Grouping = Callable[[Sequence[Aggregates], Expression | None, Record], "Table"]
 
 
 class Groups:
@@ -168,77 +178,80 @@ class Groups:
         self._grouping = grouping
         self._predicate = predicate
 
-    def where(self, f: Any) -> "Groups":
+    def where(self, f: object) -> "Groups":
         """The groups of which f is true."""
-        sides, scope = self._copied_sides(), Scope()
-        predicate = checked_predicate(self._trace(f, sides, scope), scope)
+        sides = self._copied_sides()
+        predicate = self._trace(f, "where", sides).condition()
         if self._predicate is not None:
             predicate = Apply("and", (self._predicate, predicate))
         return Groups(self._keys, sides, self._grouping, predicate)
 
-    def select(self, f: Any) -> "Table":
+    def select(self, f: object) -> "Table":
         """A table with one record per group: a dict of expressions, or one expression."""
-        sides, scope = self._copied_sides(), Scope()
-        record = record_of(self._trace(f, sides, scope), scope, "select")
-        return self._table(sides)._select(record)
+        sides = self._copied_sides()
+        return self._table(sides, self._trace(f, "select", sides).record())
 
     def keys(self) -> "Table":
         """A table of the groups' keys."""
-        record = tuple((name, expressions.Column(name)) for name in self._keys.names)
-        return self._table(self._sides)._select(record)
+        return self._table(self._sides, tuple((name, Column(name)) for name in self._keys.names))
 
-    def _table(self, sides: tuple[Side, ...]) -> "Table":
-        table = self._grouping([side.aggregates() for side in sides])
-        return table if self._predicate is None else table._where(self._predicate)
+    def _table(self, sides: tuple[Side, ...], record: Record) -> "Table":
+        return self._grouping([side.aggregates() for side in sides], self._predicate, record)
 
     def _copied_sides(self) -> tuple[Side, ...]:
         return tuple(replace(side, names=dict(side.names)) for side in self._sides)
 
-    def _trace(self, f: Any, sides: tuple[Side, ...], scope: Scope) -> Any:
-        key = self._keys.symbol(scope)
-        groups = [Group(key, side, scope) for side in sides]
+    def _trace(self, f: object, what: str, sides: tuple[Side, ...]) -> Traced:
+        groups = [partial(Group, self._keys, side) for side in sides]
         if len(groups) == 1:
-            return trace(f, groups[0])
+            return trace(f, what, groups[0])
         match _arity(f):
             case 2:
-                return trace(f, *groups)
+                return trace(f, what, *groups)
             case 3:
-                return trace(f, key, *groups)
+                return trace(f, what, self._keys.symbol, *groups)
             case _:
-                return trace(f, JoinedGroup(key, *groups))
+                return trace(f, what, partial(JoinedGroup, self._keys, sides))
 
     # ── as a table of groups ─────────────────────────────────────────────────────────
 
-    def _values(self, f: Any) -> "Table":
+    def _values(self, f: object) -> "Table":
         return self.select(lambda g: {"value": called(f, g)})
 
-    def noisy_count(self, epsilon: Any) -> Any:
+    def noisy_count(self, epsilon: object) -> Answer:
         """How many groups."""
         return self.keys().noisy_count(epsilon)
 
-    def noisy_sum(self, epsilon: Any, f: Any, bounds: object = None) -> Any:
+    def noisy_sum(self, epsilon: object, f: object, bounds: object = None) -> Answer:
         """The sum of an expression over groups."""
         return self._values(f).noisy_sum(epsilon, bounds=bounds)
 
-    def noisy_average(self, epsilon: Any, f: Any, bounds: object = None) -> Any:
+    def noisy_average(self, epsilon: object, f: object, bounds: object = None) -> Answer:
         """The average of an expression over groups."""
         return self._values(f).noisy_average(epsilon, bounds=bounds)
 
-    def noisy_variance(self, epsilon: Any, f: Any, bounds: object = None) -> Any:
+    def noisy_variance(self, epsilon: object, f: object, bounds: object = None) -> Answer:
         """The variance of an expression over groups."""
         return self._values(f).noisy_variance(epsilon, bounds=bounds)
 
-    def noisy_median(self, epsilon: Any, f: Any, bounds: object = None) -> Any:
+    def noisy_median(self, epsilon: object, f: object, bounds: object = None) -> Answer:
         """The median of an expression over groups."""
         return self._values(f).noisy_median(epsilon, bounds=bounds)
 
-    def noisy_quantile(self, epsilon: Any, q: Any, f: Any, bounds: object = None) -> Any:
+    def noisy_quantile(self, epsilon: object, q: object, f: object, bounds: object = None) -> Any:
         """A quantile of an expression over groups."""
         return self._values(f).noisy_quantile(epsilon, q, bounds=bounds)
 
-    def noisy_histogram(self, epsilon: Any, f: Any, **options: Any) -> Any:
+    def noisy_histogram(
+        self,
+        epsilon: object,
+        f: object,
+        bounds: object = None,
+        bins: int | Sequence[Any] | None = None,
+        keys: Iterable[Any] | None = None,
+    ) -> Answers:
         """A histogram of an expression over groups."""
-        return self._values(f).noisy_histogram(epsilon, **options)
+        return self._values(f).noisy_histogram(epsilon, bounds=bounds, bins=bins, keys=keys)
 
     @property
     def scaling_factor(self) -> int:
@@ -246,22 +259,22 @@ class Groups:
         return self.keys().scaling_factor
 
     @property
-    def remaining(self) -> Any:
+    def remaining(self) -> Fraction | Mapping[str, Fraction]:
         """What is left of the budget."""
         return self.keys().remaining
 
-    def price(self, epsilon: Any) -> Any:
+    def price(self, epsilon: object) -> Fraction | Mapping[str, Fraction]:
         """What a query of the groups at ε would cost now."""
         return self.keys().price(epsilon)
 
-    def explain(self) -> Any:
+    def explain(self) -> Derivation:
         """The derivation of the groups."""
         return self.keys().explain()
 
     def __repr__(self) -> str:
         return f"<groups by {', '.join(self._keys.names)}: use .select(lambda g: {{…}}) for a table of them>"
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(
@@ -279,3 +292,50 @@ def _arity(f: Any) -> int:
     except (TypeError, ValueError):
         return 1
     return sum(p.default is Parameter.empty and p.kind <= Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
+
+
+# ── grouping ─────────────────────────────────────────────────────────────────────────
+
+
+def group_by(table: Facts, keys: Mapping[str, Cell], aggregates: Aggregates) -> Facts:
+    """One record for each key: the key and aggregates of its members."""
+    record = tuple((name, cell.tree) for name, cell in keys.items())
+    columns = {
+        name: table.columns[value.name]
+        for name, value in record
+        if isinstance(value, Column) and value.name in table.columns
+    }
+    within = None if table.within is None else _groups_inside(table.within, record, aggregates)
+    label = f"group_by {spelled(trees(keys))}"
+    return derive(GroupBy(record, aggregates), table, label=label, columns=columns, within=within)
+
+
+def _groups_inside(within: Within, keys: Record, aggregates: Aggregates) -> Within | None:
+    """The groups inside each person, if the unit is among the keys."""
+    own = [name for name, value in keys if within.is_unit(value)]
+    if not own:
+        return None
+    if len(own) < len(keys):
+        return within.then(GroupBy(keys, aggregates), units=own)
+    # One person is one group, so no key is needed, and at most one record comes out.
+    unit = tuple((name, Aggregate("min", value)) for name, value in keys)
+    return within.then(GroupBy((), (*unit, *aggregates)), units=own)
+
+
+def group_join(
+    left: Facts,
+    right: Facts,
+    lefts: Mapping[str, Cell],
+    rights: Mapping[str, Cell],
+    sides: Sequence[Aggregates],
+) -> Facts:
+    """One record for each key: the key and aggregates of its members on the left and on the right."""
+    of_left, of_right = sides
+    join = GroupJoin(tuple(lefts), trees(lefts), trees(rights), of_left, of_right)
+    inside = joined_inside(left, right, lefts, rights)
+    within = None
+    if inside is not None:
+        pairs = zip(lefts.items(), rights.values(), strict=True)
+        own = [n for (n, a), b in pairs if inside[0].is_unit(a.tree) and inside[1].is_unit(b.tree)]
+        within = inside[0].then(join, inside[1], units=own)
+    return derive(join, left, right, label=f"group_join on {spelled(trees(lefts))}", within=within)

@@ -12,78 +12,17 @@ from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import clamp, exact_bounds
-from fpinq.client.queries import Prepared, Query, Subject, laplace_noise
+from fpinq.client.queries import Prepared, Query, laplace_noise
 from fpinq.client.rows import FLOAT64, INT64, Cell, constant, plain
 from fpinq.client.shorthand import if_else
 from fpinq.client.spelling import spell
+from fpinq.client.subjects import Subject
 from fpinq.client.trees import CountTree, best_tree, mean_variance
 from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, RangeNoise
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadQuery
 from fpinq.noise import DiscreteLaplace
-
-
-@dataclass(frozen=True)
-class Histogram(Query):
-    """How many records are in each bin; noise as for one count, since a record is in one bin.
-
-    bins is a number of bins of equal width between the bounds (values beyond
-    them are counted at the ends), or a list of edges (values beyond them are
-    not counted). Without bins, every integer within the bounds is a bin.
-    """
-
-    of: Any = None
-    bounds: object = None
-    bins: int | Sequence[Any] | None = None
-
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
-        bins = binned(subject, self, "histogram")
-        primitive = primitives.Frequencies(bins.index)
-        noise = laplace_noise(primitive, epsilon)
-        flat = CountTree(len(bins.labels), max(len(bins.labels), 2), 1)
-
-        def read(released: Any, charged: Charged) -> Answers:
-            answers = {
-                label: Answer(n, epsilon, charged, noise)
-                for label, n in zip(bins.labels, released, strict=True)
-            }
-            return BinAnswers(answers, epsilon, charged, flat, noise.scale or Fraction(0))
-
-        return Prepared(primitive, read, lambda size: Expected(noise, note="for each bin"))
-
-
-@dataclass(frozen=True)
-class Ranges(Query):
-    """Counts of any range of bins: `answers.range(lower, upper)`; bins are those of a histogram.
-
-    Where there are many bins, groups of them are counted too: single bins are then
-    less exact than in a histogram, and ranges of many are far more so. Which groups
-    depends on the number of bins and on ε alone.
-    """
-
-    of: Any = None
-    bounds: object = None
-    bins: int | Sequence[Any] | None = None
-
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
-        bins = binned(subject, self, "ranges")
-        tree = best_tree(len(bins.labels), epsilon)
-        primitive = primitives.Tree(bins.index, tree.branching, tree.height)
-        scale = tree.height / epsilon
-
-        def read(released: Any, charged: Charged) -> Answers:
-            counts = released if tree.height == 1 else tree.estimates(released).tolist()
-            answers = {
-                label: Answer(n, epsilon, charged, RangeNoise(tree, i, i + 1, scale))
-                for i, (label, n) in enumerate(zip(bins.labels, counts, strict=True))
-            }
-            return BinAnswers(answers, epsilon, charged, tree, scale)
-
-        def expect(size: int | None) -> Expected:
-            return Expected(Normal(_deviation(tree, scale)), note="on average over all ranges")
-
-        return Prepared(primitive, read, expect)
 
 
 class BinAnswers(Answers):
@@ -123,6 +62,68 @@ class BinAnswers(Answers):
         return Answer(total, self.epsilon, self.charged, noise)
 
 
+@dataclass(frozen=True)
+class Histogram(Query[Answers]):
+    """How many records are in each bin; noise as for one count, since a record is in one bin.
+
+    bins is a number of bins of equal width between the bounds (values beyond
+    them are counted at the ends), or a list of edges (values beyond them are
+    not counted). Without bins, every integer within the bounds is a bin.
+    """
+
+    of: object = None
+    bounds: object = None
+    bins: int | Sequence[Any] | None = None
+
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answers]:
+        bins = binned(subject, self, "histogram")
+        primitive = primitives.Frequencies(bins.index)
+        noise = laplace_noise(primitive, epsilon)
+        flat = CountTree(len(bins.labels), max(len(bins.labels), 2), 1)
+
+        def read(released: Any, charged: Charged) -> Answers:
+            answers = {
+                label: Answer(n, epsilon, charged, noise)
+                for label, n in zip(bins.labels, released, strict=True)
+            }
+            return BinAnswers(answers, epsilon, charged, flat, noise.scale or Fraction(0))
+
+        return Prepared(primitive, read, lambda size: Expected(noise, note="for each bin"))
+
+
+@dataclass(frozen=True)
+class Ranges(Query[BinAnswers]):
+    """Counts of any range of bins: `answers.range(lower, upper)`; bins are those of a histogram.
+
+    Where there are many bins, groups of them are counted too: single bins are then
+    less exact than in a histogram, and ranges of many are far more so. Which groups
+    depends on the number of bins and on ε alone.
+    """
+
+    of: object = None
+    bounds: object = None
+    bins: int | Sequence[Any] | None = None
+
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[BinAnswers]:
+        bins = binned(subject, self, "ranges")
+        tree = best_tree(len(bins.labels), epsilon)
+        primitive = primitives.Tree(bins.index, tree.branching, tree.height)
+        scale = tree.height / epsilon
+
+        def read(released: Any, charged: Charged) -> BinAnswers:
+            counts = released if tree.height == 1 else tree.estimates(released).tolist()
+            answers = {
+                label: Answer(n, epsilon, charged, RangeNoise(tree, i, i + 1, scale))
+                for i, (label, n) in enumerate(zip(bins.labels, counts, strict=True))
+            }
+            return BinAnswers(answers, epsilon, charged, tree, scale)
+
+        def expect(size: int | None) -> Expected:
+            return Expected(Normal(_deviation(tree, scale)), note="on average over all ranges")
+
+        return Prepared(primitive, read, expect)
+
+
 def _position(marks: Sequence[Any], mark: object) -> int:
     mark = plain(mark)
     if type(mark) not in (int, float) or mark not in marks:
@@ -136,7 +137,7 @@ def _deviation(tree: CountTree, scale: Fraction, *, points: bool = False) -> flo
 
 
 @dataclass(frozen=True)
-class Cdf(Query):
+class Cdf(Query[Answers]):
     """The fraction of records at most each point: never falling, from one histogram.
 
     Points are every integer within the bounds, or the upper edges of bins. With
@@ -144,12 +145,12 @@ class Cdf(Query):
     counted too, where that lowers the error.
     """
 
-    of: Any = None
+    of: object = None
     bounds: object = None
     bins: int | Sequence[Any] | None = None
     counts: bool = False
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answers]:
         bins = binned(subject, self, "cdf")
         points = [label[1] if isinstance(label, tuple) else label for label in bins.labels]
         tree = best_tree(len(points), epsilon, points=True)
@@ -194,9 +195,9 @@ def binned(subject: Subject, query: Histogram | Ranges | Cdf, what: str) -> Bins
     """The bins of a numeric expression."""
     cell = subject.cell(query.of, what)
     bounds, bins = subject.bounds(cell, query.bounds), query.bins
-    if cell._type not in (INT64, FLOAT64):
+    if cell.type not in (INT64, FLOAT64):
         raise BadQuery(
-            f"bins need a number, and {spell(cell._tree)} is {cell._type.value}; "
+            f"bins need a number, and {spell(cell.tree)} is {cell.type.value}; "
             "count the values of a column with keys=[…]"
         )
     if isinstance(bins, Sequence) and not isinstance(bins, str):
@@ -205,7 +206,7 @@ def binned(subject: Subject, query: Histogram | Ranges | Cdf, what: str) -> Bins
         raise BadQuery("a histogram needs bounds=(lower, upper), a list of edges or keys=[…]")
     lower, upper = exact_bounds(bounds)
     if bins is None:
-        if cell._type is not INT64:
+        if cell.type is not INT64:
             raise BadQuery("say how many bins: bins=20")
         whole = clamp(cell, bounds)
         if whole.width >= primitives.MAX_BINS:
@@ -218,7 +219,7 @@ def binned(subject: Subject, query: Histogram | Ranges | Cdf, what: str) -> Bins
 
 def _equal_bins(cell: Cell, lower: Fraction, upper: Fraction, bins: int) -> Bins:
     edges = [lower + (upper - lower) * i / bins for i in range(bins + 1)]
-    if cell._type is INT64 and lower.denominator == upper.denominator == 1:
+    if cell.type is INT64 and lower.denominator == upper.denominator == 1:
         within = cell.clip(int(lower), int(upper))
         index = (within - int(lower)) * bins // int(upper - lower)
     else:
@@ -226,7 +227,7 @@ def _equal_bins(cell: Cell, lower: Fraction, upper: Fraction, bins: int) -> Bins
             ((cell - float(lower)) * (bins / float(upper - lower))).floor().clip(0, bins - 1).cast("int64")
         )
     numbers = [int(edge) if edge.denominator == 1 else float(edge) for edge in edges]
-    return Bins(Clamp(index._tree, 0, bins - 1), tuple(pairwise(numbers)))
+    return Bins(Clamp(index.tree, 0, bins - 1), tuple(pairwise(numbers)))
 
 
 def _between_edges(cell: Cell, edges: Sequence[Any]) -> Bins:
@@ -240,7 +241,7 @@ def _between_edges(cell: Cell, edges: Sequence[Any]) -> Bins:
     if inner:
         index = _total([(cell >= edge).cast("int64") for edge in inner])
     index = if_else((cell >= first) & (cell <= last), index, None)
-    return Bins(Clamp(index._tree, 0, len(inner)), tuple(pairwise(numbers)))
+    return Bins(Clamp(index.tree, 0, len(inner)), tuple(pairwise(numbers)))
 
 
 def _total(cells: Sequence[Cell]) -> Cell:
@@ -269,23 +270,23 @@ POWERS = 62
 
 
 @dataclass(frozen=True)
-class FindBounds(Query):
+class FindBounds(Query[Answer]):
     """Bounds (lower, upper) for an expression, each 0 or ± a power of two, that leave few records out.
 
     From one noisy histogram over powers of two: the outermost bins that are
     above the noise. About 8/ε records in one bin may go unnoticed.
     """
 
-    of: Any = None
+    of: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         cell = subject.cell(self.of, "bounds")
-        if cell._type not in (INT64, FLOAT64):
-            raise BadQuery(f"bounds need a number, and {spell(cell._tree)} is {cell._type.value}")
+        if cell.type not in (INT64, FLOAT64):
+            raise BadQuery(f"bounds need a number, and {spell(cell.tree)} is {cell.type.value}")
         powers = [2**k for k in range(POWERS)]
         above = _total([(cell > power // 2).cast("int64") for power in powers])
         below = _total([(cell < -(power // 2)).cast("int64") for power in powers])
-        primitive = primitives.Frequencies(Clamp((above - below)._tree, -POWERS, POWERS))
+        primitive = primitives.Frequencies(Clamp((above - below).tree, -POWERS, POWERS))
         # With probability 0.95 no empty bin gets here.
         threshold = laplace_noise(primitive, epsilon).interval(0, _FEW_FALSE)[1]
 

@@ -1,14 +1,16 @@
-"""What a join's arguments mean: `on`, the truncations of each side, and the record without `select`."""
+"""Joins: what `on`, the truncations of each side and the record mean, and the joins themselves."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from fpinq.client.rows import Cell, Row, Scope, cells
+from fpinq.client.algebra import derive, same_persons, spelled
+from fpinq.client.bounds import Column as Known
+from fpinq.client.facts import Facts, Within
+from fpinq.client.rows import Cell, Row, cells
 from fpinq.client.shorthand import Deferred
-from fpinq.client.tracing import checked_cell, trace
+from fpinq.client.tracing import row, trace
 from fpinq.model.errors import BadTransformation
 from fpinq.model.expressions import Column, Expression, Schema
-from fpinq.model.transformations import All, First, Record, Truncation, Unique
+from fpinq.model.transformations import All, First, Join, Record, SemiJoin, Truncation, Unique
 
 
 def first(at_most: int) -> First:
@@ -37,27 +39,27 @@ def truncation(given: object, default: Truncation) -> Truncation:
     raise BadTransformation("left and right are fp.first(n), fp.unique() or fp.all_()")
 
 
-def key_cells(f: Any, schema: Schema, what: str) -> tuple[dict[str, Cell], bool]:
+def key_cells(f: object, schema: Schema, what: str) -> tuple[dict[str, Cell], bool]:
     """The key expressions that f gives, by name, and whether it gave just one.
 
     f is a column's name, a list of names, or a function that gives an
     expression, a dict or a list of expressions, or the row.
     """
-    scope = Scope()
-    result = trace(f, Row(schema, scope))
-    if isinstance(result, Row):
-        result = cells(result)
-    if isinstance(result, list | tuple):
-        result = {_name(cell, i): cell for i, cell in enumerate(result)}
-    if isinstance(result, Mapping):
-        if not result:
+    traced = trace(f, what, row(schema))
+    given = traced.result
+    if isinstance(given, Row):
+        given = cells(given)
+    if isinstance(given, list | tuple):
+        given = {_name(cell, i): cell for i, cell in enumerate(given)}
+    if isinstance(given, Mapping):
+        if not given:
             raise BadTransformation(f"{what} needs a key")
-        return {_text(name, what): checked_cell(cell, scope, what) for name, cell in result.items()}, False
-    return {"key": checked_cell(result, scope, what)}, True
+        return {_text(name, what): traced.cell_of(cell) for name, cell in given.items()}, False
+    return {"key": traced.cell()}, True
 
 
 def _name(cell: object, position: int) -> str:
-    tree = cell._tree if isinstance(cell, Cell) else None
+    tree = cell.tree if isinstance(cell, Cell) else None
     return tree.name if isinstance(tree, Column) else f"key{position + 1}"
 
 
@@ -67,7 +69,7 @@ def _text(name: object, what: str) -> str:
     raise BadTransformation(f"{what} needs keys with names that are texts")
 
 
-def join_keys(on: Any, left: Schema, right: Schema) -> tuple[dict[str, Cell], dict[str, Cell], bool]:
+def join_keys(on: object, left: Schema, right: Schema) -> tuple[dict[str, Cell], dict[str, Cell], bool]:
     """The key expressions of each side, and whether it is just one."""
     if isinstance(on, tuple):
         if len(on) != 2:
@@ -82,10 +84,10 @@ def join_keys(on: Any, left: Schema, right: Schema) -> tuple[dict[str, Cell], di
     if len(lefts) != len(rights):
         raise BadTransformation("both sides of a join need the same number of keys")
     for (name, a), (_, b) in zip(lefts.items(), rights.items(), strict=True):
-        if a._type is not b._type:
+        if a.type is not b.type:
             raise BadTransformation(
-                f"join keys must have the same type: {name} is {a._type.value} on the left and "
-                f"{b._type.value} on the right; cast one of them"
+                f"join keys must have the same type: {name} is {a.type.value} on the left and "
+                f"{b.type.value} on the right; cast one of them"
             )
     return lefts, rights, single
 
@@ -103,4 +105,74 @@ def every_pair(left: Schema, right: Schema) -> Record:
 
 def trees(cells_: Mapping[str, Cell]) -> tuple[Expression, ...]:
     """The expressions of cells."""
-    return tuple(cell._tree for cell in cells_.values())
+    return tuple(cell.tree for cell in cells_.values())
+
+
+# ── joining ──────────────────────────────────────────────────────────────────────────
+
+
+def join(
+    left: Facts,
+    right: Facts,
+    on: object,
+    of_left: object,
+    of_right: object,
+    select: object,
+    outer: bool,
+) -> Facts:
+    """Pairs of records with equal keys, after each side is truncated per key."""
+    lefts, rights, _ = join_keys(on, left.schema, right.schema)
+    inside = joined_inside(left, right, lefts, rights)
+    every = inside is not None
+    first = truncation(of_left, All() if every or not right.roots else Unique())
+    second = truncation(of_right, All() if every or not left.roots else Unique())
+    record = every_pair(left.schema, right.schema)
+    if select is not None:
+        record = trace(select, "join", row(left.schema, "l."), row(right.schema, "r.")).record()
+    transformation = Join(trees(lefts), trees(rights), first, second, record, outer)
+    within = None if inside is None else _pairs_inside(transformation, *inside)
+    keys = spelled(trees(lefts))
+    label = f"{'outer ' if outer else ''}join on {keys}" + (
+        "" if within else f", {_truncated(first)} with {_truncated(second)}"
+    )
+    columns = _joined_columns(record, left.columns, right.columns)
+    return derive(transformation, left, right, label=label, columns=columns, within=within)
+
+
+def semi_join(left: Facts, right: Facts, on: object, *, keep: bool) -> Facts:
+    """The records whose key occurs in a public table, or does not."""
+    lefts, rights, _ = join_keys(on, left.schema, right.schema)
+    transformation = SemiJoin(trees(lefts), trees(rights), keep)
+    label = f"{'semi' if keep else 'anti'}_join on {spelled(trees(lefts))}"
+    return derive(transformation, left, right, label=label, columns=left.columns)
+
+
+def joined_inside(
+    left: Facts, right: Facts, lefts: Mapping[str, Cell], rights: Mapping[str, Cell]
+) -> tuple[Within, Within] | None:
+    """How both are made inside each person, if equal keys mean the same person."""
+    inside = same_persons(left, right)
+    if inside is None:
+        return None
+    pairs = zip(trees(lefts), trees(rights), strict=True)
+    return inside if any(inside[0].is_unit(a) and inside[1].is_unit(b) for a, b in pairs) else None
+
+
+def _pairs_inside(join: Join, left: Within, right: Within) -> Within:
+    """A join inside each person."""
+    units = {f"l.{name}" for name in left.units}
+    if not join.outer:  # the unit on the right may be null then, and null is nobody
+        units |= {f"r.{name}" for name in right.units}
+    own = [name for name, value in join.record if isinstance(value, Column) and value.name in units]
+    return left.then(join, right, units=own)
+
+
+def _truncated(side: Truncation) -> str:
+    return f"first {side.at_most}" if side.op == "first" else side.op
+
+
+def _joined_columns(
+    record: Record, left: Mapping[str, Known], right: Mapping[str, Known]
+) -> dict[str, Known]:
+    known = {f"l.{name}": c for name, c in left.items()} | {f"r.{name}": c for name, c in right.items()}
+    return {n: known[v.name] for n, v in record if isinstance(v, Column) and v.name in known}

@@ -1,15 +1,20 @@
 """Parts: the keys a table is partitioned by, and the mapping that `partition` gives."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from fpinq.client.queries import Subject
+from fpinq.client.algebra import derive
+from fpinq.client.facts import Bound, Facts, Made, held
 from fpinq.client.rows import Cell, Symbolic, constant, plain
 from fpinq.client.spelling import spell
+from fpinq.client.subjects import Subject
+from fpinq.client.systems import fresh_variable
+from fpinq.model import actions
 from fpinq.model.errors import BadExpression, BadPartition
-from fpinq.model.expressions import Literal
-from fpinq.model.transformations import Partitioning, check_partitioning
+from fpinq.model.expressions import Literal, Value
+from fpinq.model.transformations import Partitioning, PartOf, check_partitioning
 
 if TYPE_CHECKING:
     from fpinq.client.table import Table
@@ -54,7 +59,7 @@ class Parts(Mapping[Any, "Table"]):
         return f"<{len(self)} parts by {self._key}: {', '.join(repr(k) for k in list(self)[:20])}>"
 
 
-def partitioning(subject: Subject, by: Any, keys: Iterable[Any] | None) -> tuple[Partitioning, list[Any]]:
+def partitioning(subject: Subject, by: object, keys: Iterable[Any] | None) -> tuple[Partitioning, list[Any]]:
     """What `by` and `keys` mean on a table, and the keys as the program knows them."""
     cell = subject.cell(by, "partition")
     if keys is None:
@@ -66,19 +71,46 @@ def partitioning(subject: Subject, by: Any, keys: Iterable[Any] | None) -> tuple
     labels = [plain(key) for key in islice(keys, MAX_KEYS + 1)]
     if len(labels) > MAX_KEYS:
         raise BadPartition(f"at most {MAX_KEYS} parts in one partition")
-    found = Partitioning(cell._tree, tuple(_typed(label, cell) for label in labels))
+    found = Partitioning(cell.tree, tuple(_typed(label, cell) for label in labels))
     check_partitioning(found, subject.schema)
     return found, labels
 
 
-def _typed(key: Any, cell: Cell) -> Any:
+def partition(table: Facts, by: object, keys: Iterable[Any] | None) -> tuple[str, dict[Any, Facts]]:
+    """The parts of a table by key, in the order given, and what it is partitioned by, in words."""
+    found, labels = partitioning(table.subject, by, keys)
+    shown = spell(found.key)
+    of = _unbound_parts if table.system is None else _bound_parts
+    return shown, dict(zip(labels, of(table, found, [f"part {shown} = {k!r}" for k in labels]), strict=True))
+
+
+def _unbound_parts(table: Facts, by: Partitioning, labels: Sequence[str]) -> list[Facts]:
+    """The parts of a public table that is in no system yet: each is a transformation of its own."""
+    return [
+        derive(PartOf(by, i), table, label=label, columns=table.columns) for i, label in enumerate(labels)
+    ]
+
+
+def _bound_parts(table: Facts, by: Partitioning, labels: Sequence[str]) -> list[Facts]:
+    """The parts of a table in a system: siblings, of which the most asked is charged."""
+    assert isinstance(table.binding, Bound)
+    system, variable = table.binding.system, table.binding.variable
+    targets = tuple(fresh_variable() for _ in labels)
+    table.act(actions.Partition(targets, variable, by))
+    return [
+        replace(table, made=Made(label, (table,), (1,)), binding=held(system, target), within=None)
+        for label, target in zip(labels, targets, strict=True)
+    ]
+
+
+def _typed(key: object, cell: Cell) -> Value:
     """A key as a value of the type that is partitioned by."""
     try:
-        tree = constant(key, cell._type)._tree
+        tree = constant(key, cell.type).tree
     except BadExpression:
         tree = None
-    if isinstance(tree, Literal) and tree.type is cell._type:
+    if isinstance(tree, Literal) and tree.type is cell.type:
         return tree.value
     raise BadPartition(
-        f"{spell(cell._tree)} is {cell._type.value}: all keys must be too, not {type(key).__name__}"
+        f"{spell(cell.tree)} is {cell.type.value}: all keys must be too, not {type(key).__name__}"
     )

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from fpinq.client.answers import show_number
+from fpinq.client.answers import Answer, Answers, show_number
 from fpinq.client.bounds import exact_bounds
 from fpinq.client.choices import ExponentialMechanism
-from fpinq.client.queries import Prepared, Query, Subject
+from fpinq.client.queries import Prepared, Query
 from fpinq.client.rows import FLOAT64, INT64, Cell, Scope, plain
 from fpinq.client.spelling import show_up
+from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, exact_confidence
 from fpinq.model.epsilon import DIGITS
 from fpinq.model.errors import BadQuery
@@ -25,34 +26,34 @@ class ExpectedError:
     """How far an answer at ε will be off. Prints as `± 30`, the half-width of its 95 % interval."""
 
     epsilon: Fraction
-    _expected: Expected
+    expected: Expected
 
     @property
     def standard_error(self) -> float | None:
         """The standard deviation of the noise; None where there is none, or where it needs a size."""
-        found = self._expected.uncertainty
+        found = self.expected.uncertainty
         return None if found is None else found.standard_error()
 
     def half_width(self, confidence: float | Fraction = 0.95) -> Any:
         """How far off the answer will be at most, with this confidence; None where that needs a size."""
         exactly = exact_confidence(confidence)
-        found = self._expected.uncertainty
+        found = self.expected.uncertainty
         interval = None if found is None else found.interval(0, exactly)
         return None if interval is None else interval[1]
 
     @property
     def approximate(self) -> bool:
         """Whether this is an approximation. For counts and sums it is exact."""
-        found = self._expected.uncertainty
+        found = self.expected.uncertainty
         return found is None or found.approximate
 
     @property
     def note(self) -> str:
         """What the error is measured in, what it depends on, and what was assumed."""
-        return ", ".join(text for text in (self._expected.unit, self._expected.note) if text)
+        return ", ".join(text for text in (self.expected.unit, self.expected.note) if text)
 
     def __str__(self) -> str:
-        if self._expected.uncertainty is None:
+        if self.expected.uncertainty is None:
             return self.note
         half = self.half_width(0.95)
         return " ".join(text for text in (f"± {show_number(half, half)}", self.note) if text)
@@ -61,13 +62,13 @@ class ExpectedError:
         return f"<{self}, ε = {show_up(self.epsilon)}>"
 
 
-def expected_error(prepared: Prepared, epsilon: Fraction, size: object) -> ExpectedError:
+def expected_error(prepared: Prepared[Answer | Answers], epsilon: Fraction, size: object) -> ExpectedError:
     """The error of a query at ε, for an assumed number of records."""
     return ExpectedError(epsilon, prepared.expect(checked_size(size)))
 
 
 def epsilon_for(
-    query: Query, *, error: object, confidence: object = None, size: int | None = None
+    query: Query[Answer | Answers], *, error: object, confidence: object = None, size: int | None = None
 ) -> Fraction:
     """The least ε (to four digits) for which a query's error is at most this, with this confidence.
 
@@ -91,13 +92,13 @@ class Anything(Subject):
         whole = bounds is None or all(bound.denominator == 1 for bound in exact_bounds(bounds))
         return cls(Schema.of({"value": INT64 if whole else FLOAT64}))
 
-    def cell(self, f: Any, what: str) -> Cell:
+    def cell(self, f: object, what: str) -> Cell:
         """A number, whatever f says."""
         return Cell(Column("value"), self.schema.types()[0], Scope())
 
 
 def least_epsilon(
-    prepare: Callable[[Fraction], Prepared], error: object, confidence: object, size: object
+    prepare: Callable[[Fraction], Prepared[Answer | Answers]], error: object, confidence: object, size: object
 ) -> Fraction:
     """The least ε of four digits whose error is small enough; the error falls as ε grows."""
     wanted = checked_error(error)
@@ -126,7 +127,7 @@ def least_epsilon(
 
 
 def _missing(expected: ExpectedError, confidence: Fraction | None, size: int | None) -> str:
-    if expected._expected.uncertainty is not None and confidence is None:
+    if expected.expected.uncertainty is not None and confidence is None:
         return "a choice has no standard error; say the confidence: confidence=0.95"
     return f"it is {expected.note}; give size=…" if size is None else expected.note
 

@@ -10,11 +10,10 @@ from typing import Any, cast
 
 from fpinq.client.bounds import Column, clamp
 from fpinq.client.budgets import Budget
-from fpinq.client.derivation import Made
-from fpinq.client.handle import Within
+from fpinq.client.facts import Bound, Facts, Made, Unbound, Within
 from fpinq.client.parts import partitioning
-from fpinq.client.queries import Subject
 from fpinq.client.rows import Cell, Scope, column_type
+from fpinq.client.subjects import Subject
 from fpinq.client.systems import (
     DataEngine,
     Lengths,
@@ -116,7 +115,7 @@ def public(rows: Any, schema: Mapping[str, Any] | None = None) -> Table:
     table = relation(rows, _types(schema))
     literal = LiteralTable(table.schema, table.rows)
     literal.shape()
-    return Table(table.schema, Made(f"public, {len(table.rows)} rows"), transformation=literal)
+    return Table(Facts(table.schema, Made(f"public, {len(table.rows)} rows"), Unbound(literal)))
 
 
 class _Root:
@@ -158,15 +157,15 @@ class _Root:
         )
         assert isinstance(found, Schema)
         known = _known(columns, found)
-        return Table(
+        facts = Facts(
             found,
             Made(self.label, read_off=self._read_off),
-            system=self.system,
-            variable=self.name,
+            Bound(self.system, self.name),
             roots={self.name: self.label},
             columns=known,
             budgets=self.shared,
         )
+        return Table(facts)
 
     def of_persons(
         self,
@@ -207,16 +206,16 @@ class _Root:
     ) -> Table:
         body, variable = PersonTable(table, most), fresh_variable()
         self.system.act(Assign(variable, Flatten(body), (self.name,)))
-        return Table(
+        facts = Facts(
             persons.table(table),
             Made(f"{table}, at most {most} per {unit}", rows_per_unit=most, read_off=self._read_off),
-            system=self.system,
-            variable=variable,
+            Bound(self.system, variable),
             roots={self.name: self.label},
             columns=known,
             budgets=self.shared,
             within=Within(self.name, body, frozenset({unit})),
         )
+        return Table(facts)
 
     def _register(
         self,
@@ -295,8 +294,9 @@ def append(
     result charges every block; one of the block alone, which is protected under
     its name, charges only that.
     """
-    system, roots = table._system, table._roots
-    if not isinstance(system, ProtectedSystem) or not _is_whole(system.describe(table._variable).plan):
+    facts, roots = table.facts, table.facts.roots
+    system = facts.system
+    if not isinstance(system, ProtectedSystem) or not _is_whole(plan := _plan(facts, system)):
         raise BadTransformation(
             "append needs a table as protect or append gave it: append first, then transform"
         )
@@ -306,19 +306,22 @@ def append(
     if recorded and name is None and not isinstance(data, str | PathLike):
         raise _nameless()
     block = _Root(system, label, budget, recorded=recorded, block_of=first)
-    schema = {column: type_.value for column, type_ in table._schema.columns}
+    schema = {column: type_.value for column, type_ in facts.schema.columns}
     unit = system.roots()[first].unit
     if unit is None:
-        return table.concat(block.of_rows(data, schema, table._columns, dialect))
-    plan: Plan = system.describe(table._variable).plan
+        return table.concat(block.of_rows(data, schema, facts.columns, dialect))
     while not isinstance(plan, Term) or not isinstance(plan.transformation, Flatten):
         plan = plan.arguments[0]  # type: ignore[union-attr]
     body = plan.transformation.body
     assert isinstance(body, PersonTable)
     one = body.table
     tables, dialects = {one: data}, _dialects({one: data}, dialect)
-    known, most = {one: table._columns}, {one: body.at_most}
+    known, most = {one: facts.columns}, {one: body.at_most}
     return table.concat(block.of_persons(tables, unit, most, {one: schema}, known, dialects)[one])
+
+
+def _plan(facts: Facts, system: ProtectedSystem) -> Plan:
+    return system.describe(facts.binding.variable_in(system)).plan
 
 
 def _promised(rows_at_most: int | Mapping[str, int] | None, data: Any) -> dict[str, int]:
@@ -413,6 +416,6 @@ def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Co
             clamp(cell, known.bounds)
         if known.keys is not None:
             partitioning(Subject(schema), cell, known.keys)
-        if known.max_length is not None and cell._type is not Type.STRING:
-            raise ProgramError(f"only text has a max_length, and {name!r} is {cell._type.value}")
+        if known.max_length is not None and cell.type is not Type.STRING:
+            raise ProgramError(f"only text has a max_length, and {name!r} is {cell.type.value}")
     return dict(columns or {})

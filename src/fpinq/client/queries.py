@@ -7,60 +7,31 @@ Here are counts, sums, averages and variances; then read `choices` and `histogra
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from fpinq.client.answers import Answer, Charged
-from fpinq.client.bounds import Column, clamp
-from fpinq.client.rows import Cell, Row, Scope
-from fpinq.client.tracing import checked_cell, trace
+from fpinq.client.algebra import distinct, select, where
+from fpinq.client.answers import Answer, Answers, Charged
+from fpinq.client.bounds import clamp
+from fpinq.client.facts import Facts
+from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, LaplaceCombination, LaplaceNoise
-from fpinq.model import expressions
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadQuery
-from fpinq.model.expressions import Schema
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.runtime import Released
 
-NOTHING = Column()
+A = TypeVar("A", bound=Answer | Answers, covariant=True)
 
 # Noise of a larger scale could leave what a float can hold.
 LARGEST_FLOAT_NOISE = 2**1000
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What a query is asked of, as far as it is public: the columns and what is known of them."""
-
-    schema: Schema
-    columns: Mapping[str, Column] = field(default_factory=dict)
-
-    def cell(self, f: Any, what: str) -> Cell:
-        """The expression f gives; without f, the table's only column."""
-        if f is None:
-            if len(self.schema.columns) != 1:
-                raise BadQuery(f"{what} needs a function that says of what, such as lambda x: x.age")
-            f = self.schema.names()[0]
-        if isinstance(f, Cell):
-            return f  # traced already
-        scope = Scope()
-        return checked_cell(trace(f, Row(self.schema, scope)), scope, what)
-
-    def bounds(self, cell: Cell, bounds: object) -> object:
-        """The bounds given, or those that are known of a plain column."""
-        return self.known(cell).bounds if bounds is None else bounds
-
-    def known(self, cell: Cell) -> Column:
-        """What is known of an expression: nothing, unless it is a plain column."""
-        tree = cell._tree
-        return self.columns.get(tree.name, NOTHING) if isinstance(tree, expressions.Column) else NOTHING
-
-
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Generic[A]):
     """A primitive query at an ε, how to read what it releases, and how far that will be off.
 
     The error of some answers depends on the number of records, which is private:
@@ -68,18 +39,18 @@ class Prepared:
     """
 
     primitive: PrimitiveQuery
-    read: Callable[[Released, Charged], Any]
+    read: Callable[[Released, Charged], A]
     expect: Callable[[int | None], Expected]
 
 
-class Query(ABC):
+class Query(ABC, Generic[A]):
     """A question that can be asked of a table or of each part of a partition."""
 
     @abstractmethod
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[A]:
         """The primitive query this is on a table, and how to read it."""
 
-    def derive(self, table: Any) -> Any:
+    def derive(self, table: Facts) -> Facts:
         """The table that the primitive query is asked of: a transformation of the given one, or itself."""
         return table
 
@@ -93,10 +64,10 @@ def laplace_noise(primitive: PrimitiveQuery, epsilon: Fraction, step: Fraction =
 
 
 @dataclass(frozen=True)
-class Count(Query):
+class Count(Query[Answer]):
     """How many records."""
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         primitive = primitives.Count()
         noise = laplace_noise(primitive, epsilon)
 
@@ -107,29 +78,31 @@ class Count(Query):
 
 
 @dataclass(frozen=True)
-class DistinctCount(Query):
+class DistinctCount(Query[Answer]):
     """How many different values an expression has; missing ones are not counted.
 
     A count of the values, each kept once: one record more is at most one value more.
     """
 
-    of: Any = None
+    of: object = None
 
-    def derive(self, table: Any) -> Any:
-        return table._distinct_values(Subject(table._schema, table._columns).cell(self.of, "distinct count"))
+    def derive(self, table: Facts) -> Facts:
+        cell = table.subject.cell(self.of, "distinct count")
+        present = where(table, (~cell.is_null()).tree)
+        return distinct(select(present, (("value", cell.tree),)))
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         return Count().prepare(subject, epsilon)
 
 
 @dataclass(frozen=True)
-class Sum(Query):
+class Sum(Query[Answer]):
     """The sum of a bounded expression. Missing values add nothing."""
 
-    of: Any = None
+    of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         cell = subject.cell(self.of, "sum")
         clamped = clamp(cell, subject.bounds(cell, self.bounds))
         primitive = primitives.Sum(clamped)
@@ -160,7 +133,7 @@ def as_float(number: Fraction) -> float:
 
 
 @dataclass(frozen=True)
-class Average(Query):
+class Average(Query[Answer]):
     """The average of a bounded expression, at the full ε.
 
     Σ(x − lower) and Σ(upper − x) each get noise of the whole ε; a record adds
@@ -169,10 +142,10 @@ class Average(Query):
     nothing.
     """
 
-    of: Any = None
+    of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         cell = subject.cell(self.of, "average")
         clamped = clamp(cell, subject.bounds(cell, self.bounds))
         primitive = primitives.Moments(clamped, 1)
@@ -196,17 +169,17 @@ class Average(Query):
 
 
 @dataclass(frozen=True)
-class Variance(Query):
+class Variance(Query[Answer]):
     """The variance (of the records, divided by their number) of a bounded expression, at the full ε.
 
     From the degree-2 Bernstein sums. Where they say that there are no records,
     it is the middle of what is possible, W²/8.
     """
 
-    of: Any = None
+    of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         cell = subject.cell(self.of, "variance")
         clamped = clamp(cell, subject.bounds(cell, self.bounds), squared=True)
         primitive = primitives.Moments(clamped, 2)
@@ -224,13 +197,13 @@ class Variance(Query):
 
 
 @dataclass(frozen=True)
-class StandardDeviation(Query):
+class StandardDeviation(Query[Answer]):
     """The square root of the variance."""
 
-    of: Any = None
+    of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared:
+    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
         prepared = Variance(self.of, self.bounds).prepare(subject, epsilon)
 
         def read(released: Any, charged: Charged) -> Answer:

@@ -24,8 +24,7 @@ from urllib.parse import quote, urlsplit
 from weakref import finalize
 
 from fpinq.client.bounds import Column
-from fpinq.client.derivation import Made
-from fpinq.client.handle import Within
+from fpinq.client.facts import Bound, Facts, Made, Within
 from fpinq.client.systems import fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
@@ -116,28 +115,22 @@ class Catalog(Mapping[str, Any]):
         return f"<{len(self)} data set{'s' * (len(self) != 1)}: {', '.join(self)}>"
 
     def _of_rows(self, name: str, table: Mapping[str, Any]) -> Table:
-        return Table(
-            _schema(table),
-            Made(name),
-            system=self._system,
-            variable=name,
-            roots={name: name},
-            columns=_columns(table),
-        )
+        bound = Bound(self._system, name)
+        return Table(Facts(_schema(table), Made(name), bound, roots={name: name}, columns=_columns(table)))
 
     def _of_persons(self, found: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
         root, unit, most = found["name"], found["unit"], table["rows_per_unit"]
         body, variable = PersonTable(table["name"], most), fresh_variable()
         self._system.act(Assign(variable, Flatten(body), (root,)))
-        return Table(
+        facts = Facts(
             _schema(table),
             Made(f"{table['name']}, at most {most} per {unit}", rows_per_unit=most),
-            system=self._system,
-            variable=variable,
+            Bound(self._system, variable),
             roots={root: root},
             columns=_columns(table),
             within=Within(root, body, frozenset({unit})),
         )
+        return Table(facts)
 
 
 class RemoteSystem:
@@ -392,7 +385,9 @@ def _schema(table: Mapping[str, Any]) -> Schema:
 
 
 def _columns(table: Mapping[str, Any]) -> dict[str, Column]:
-    return {name: Column(**_metadata(known)) for name, known in table["columns"].items()}
+    names = {name for name, _ in table["schema"]}
+    known = {name: known for name, known in table["columns"].items() if name in names}
+    return {name: Column(**_metadata(metadata)) for name, metadata in known.items()}
 
 
 def _metadata(known: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,24 +67,28 @@ class Symbolic:
 
 
 class Cell(Symbolic):
-    """A symbolic value: a column of the row, or something computed from the row."""
+    """A symbolic value: a column of the row, or something computed from the row.
 
-    __slots__ = ("_scope", "_tree", "_type")
+    Its tree in the row language, its type, and the call of a lambda that it
+    belongs to; a constant belongs to none.
+    """
+
+    __slots__ = ("scope", "tree", "type")
 
     def __init__(self, tree: Expression, type_: Type, scope: Scope | None) -> None:
-        self._tree = tree
-        self._type = type_
-        self._scope = scope
+        self.tree = tree
+        self.type = type_
+        self.scope = scope
 
     def __repr__(self) -> str:
-        return f"<{spell(self._tree)}: {self._type.value}>"
+        return f"<{spell(self.tree)}: {self.type.value}>"
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        known = [n for n in dir(type(self)) if not n.startswith("_")]
+        known = [n for n in dir(type(self)) if not n.startswith("_") and n not in self.__slots__]
         raise BadExpression(
-            f"{spell(self._tree)} has no {name!r}{suggest(name, known)}; "
+            f"{spell(self.tree)} has no {name!r}{suggest(name, known)}; "
             f"a column or expression has: {', '.join(known)}"
         )
 
@@ -154,15 +158,15 @@ class Cell(Symbolic):
 
     def floor(self) -> "Cell":
         """The largest whole number at most x."""
-        return self if self._type is INT64 else apply("floor", self)
+        return self if self.type is INT64 else apply("floor", self)
 
     def ceil(self) -> "Cell":
         """The smallest whole number at least x."""
-        return self if self._type is INT64 else apply("ceil", self)
+        return self if self.type is INT64 else apply("ceil", self)
 
     def round(self) -> "Cell":
         """The nearest whole number, ties to even."""
-        return self if self._type is INT64 else apply("round", self)
+        return self if self.type is INT64 else apply("round", self)
 
     __floor__, __ceil__ = floor, ceil
 
@@ -196,7 +200,7 @@ class Cell(Symbolic):
     def cast(self, type_: "str | Type") -> "Cell":
         """x as bool, int64, float64, string, date or timestamp; null where it is none."""
         wanted = column_type(type_)
-        if wanted is self._type:
+        if wanted is self.type:
             return self
         if f"to_{wanted.value}" not in OPERATORS:
             raise BadExpression(f"nothing can be cast to {wanted.value}: compare it with something")
@@ -238,8 +242,8 @@ class Cell(Symbolic):
         return _compare("not_equal", self, other)
 
     def __invert__(self) -> "Cell":
-        if self._type is not BOOL:
-            raise BadExpression(f"~ negates a condition, and {spell(self._tree)} is {self._type.value}")
+        if self.type is not BOOL:
+            raise BadExpression(f"~ negates a condition, and {spell(self.tree)} is {self.type.value}")
         return apply("not", self)
 
     def is_in(self, values: Iterable[object]) -> "Cell":
@@ -369,19 +373,19 @@ def cells(row: Row) -> dict[str, Cell]:
 
 def apply(operator: str, *arguments: Cell) -> Cell:
     """The operator applied to cells, or a BadExpression that shows where."""
-    scopes = {cell._scope for cell in arguments if cell._scope is not None}
+    scopes = {cell.scope for cell in arguments if cell.scope is not None}
     if len(scopes) > 1:
         raise BadExpression(
             "an expression sees one row: this one mixes rows of different tables or lambdas. "
             "Join the tables first"
         )
-    tree = Apply(operator, tuple(cell._tree for cell in arguments))
+    tree = Apply(operator, tuple(cell.tree for cell in arguments))
     # Typed from the arguments' types, so that building a large tree stays cheap.
     stand_ins = tuple(
-        cell._tree if isinstance(cell._tree, Literal) else Column(str(position))
+        cell.tree if isinstance(cell.tree, Literal) else Column(str(position))
         for position, cell in enumerate(arguments)
     )
-    schema = Schema(tuple((str(position), cell._type) for position, cell in enumerate(arguments)))
+    schema = Schema(tuple((str(position), cell.type) for position, cell in enumerate(arguments)))
     try:
         type_ = type_of(Apply(operator, stand_ins), schema)
     except BadExpression as error:
@@ -426,7 +430,7 @@ def plain(value: object) -> object:
 def alike(*values: object) -> tuple[Cell, ...]:
     """Cells of one type where an obvious conversion gives one: int to float, date to timestamp."""
     values = tuple(plain(value) for value in values)
-    types = {value._type for value in values if isinstance(value, Cell)}
+    types = {value.type for value in values if isinstance(value, Cell)}
     types |= {Literal.of(v).type for v in values if not isinstance(v, Symbolic) and v is not None}  # type: ignore[arg-type]
     wanted = next(iter(types)) if len(types) == 1 else None
     if types == {INT64, FLOAT64}:
@@ -441,9 +445,9 @@ def _as(value: object, wanted: Type | None) -> Cell:
         return constant(value, wanted)
     if not isinstance(value, Cell):
         raise BadExpression("this is a whole row (or _ beside a lambda's row): say which column, as in x.age")
-    if wanted is not None and value._type is not wanted and isinstance(value._tree, Literal):
-        return constant(value._tree.value, wanted)
-    return value if wanted in (None, value._type) else value.cast(wanted)
+    if wanted is not None and value.type is not wanted and isinstance(value.tree, Literal):
+        return constant(value.tree.value, wanted)
+    return value if wanted in (None, value.type) else value.cast(wanted)
 
 
 def _binary(operator: str, *values: object) -> Cell:
@@ -454,13 +458,13 @@ def _binary(operator: str, *values: object) -> Cell:
 def _add(left: object, right: object) -> Cell:
     _refuse_none(left, right)
     pair = alike(left, right)
-    return apply("concat" if any(cell._type is STRING for cell in pair) else "add", *pair)
+    return apply("concat" if any(cell.type is STRING for cell in pair) else "add", *pair)
 
 
 def _floats(operator: str, *values: object) -> Cell:
     _refuse_none(*values)
     alike = [_as(plain(value), None) for value in values]
-    return apply(operator, *(_as(c, FLOAT64) if c._type in (INT64, FLOAT64) else c for c in alike))
+    return apply(operator, *(_as(c, FLOAT64) if c.type in (INT64, FLOAT64) else c for c in alike))
 
 
 def _compare(operator: str, left: object, right: object) -> Cell:
@@ -472,9 +476,9 @@ def _compare(operator: str, left: object, right: object) -> Cell:
 def _logical(operator: str, *values: object) -> Cell:
     pair = alike(*values)
     for cell in pair:
-        if cell._type is not BOOL:
+        if cell.type is not BOOL:
             raise BadExpression(
-                f"& and | join conditions, and {spell(cell._tree)} is {cell._type.value}: "
+                f"& and | join conditions, and {spell(cell.tree)} is {cell.type.value}: "
                 "comparisons need brackets, as in (x.a > 1) & (x.b < 2)"
             )
     return apply(operator, *pair)

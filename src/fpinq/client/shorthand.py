@@ -42,6 +42,9 @@ class Deferred(Symbolic):
 
         return Deferred(call)
 
+    def __fpinq_on__(self, row: Any) -> Any:
+        return self.__of(row)
+
     def __repr__(self) -> str:
         return "<function of _>"
 
@@ -76,7 +79,7 @@ def resolve(value: Any, *rows: Any) -> Any:
     if isinstance(value, Deferred):
         if len(rows) != 1:
             raise BadExpression("_ stands for one row: this function takes more, so write a lambda")
-        return value._Deferred__of(rows[0])
+        return value.__fpinq_on__(rows[0])
     return value
 
 
@@ -84,7 +87,7 @@ def if_else(condition: Any, then: Any, otherwise: Any) -> Any:
     """then where the condition is true, otherwise where it is false or null."""
     if any(isinstance(value, Deferred) for value in (condition, then, otherwise)):
         return Deferred(lambda row: if_else(*(resolve(v, row) for v in (condition, then, otherwise))))
-    if not isinstance(condition, Cell) or condition._type is not BOOL:
+    if not isinstance(condition, Cell) or condition.type is not BOOL:
         raise BadExpression("if_else needs a condition on the row: fp.if_else(x.a > 1, x.b, 0)")
     if then is None and otherwise is None:
         raise BadExpression("if_else needs a value in one of its branches")

@@ -1,8 +1,8 @@
-"""Calling a program's function: once, on symbolic rows, to get a tree of the row language."""
+"""Tracing, the one way to call a program's function: once, on symbolic rows, to get a row expression."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass
 
 from fpinq.client.rows import BOOL, Cell, Row, Scope, Symbolic, alike, cells, constant, plain
 from fpinq.client.shorthand import Deferred, resolve
@@ -13,6 +13,9 @@ from fpinq.model.transformations import Record
 
 _tracing: ContextVar[bool] = ContextVar("fpinq_tracing", default=False)
 
+# Something symbolic to call a function on, as one of the things that its call is given.
+Symbol = Callable[[Scope], object]
+
 
 def refuse_inside_a_lambda() -> None:
     """BadExpression while a lambda is being traced: a function of a row may use no table."""
@@ -22,8 +25,18 @@ def refuse_inside_a_lambda() -> None:
         )
 
 
-def trace(f: Any, *rows: Any) -> Any:
+def row(schema: Schema, prefix: str = "") -> Symbol:
+    """A symbolic row of a schema."""
+    return lambda scope: Row(schema, scope, prefix)
+
+
+def trace(f: object, what: str, *symbols: Symbol) -> "Traced":
     """What a program's function gives for symbolic rows. It is called once; any error is a BadExpression."""
+    scope = Scope()
+    return Traced(_result(f, [symbol(scope) for symbol in symbols]), scope, what)
+
+
+def _result(f: object, rows: Sequence[object]) -> object:
     token = _tracing.set(True)
     try:
         return called(f, *rows)
@@ -38,91 +51,105 @@ def trace(f: Any, *rows: Any) -> Any:
         _tracing.reset(token)
 
 
-def called(f: Any, *rows: Any) -> Any:
+def called(f: object, *rows: object) -> object:
     """What f gives for rows: f is a function, `_`, a column's name, or a dict or list of such."""
     if isinstance(f, Deferred):
         return resolve(f, *rows)
     if isinstance(f, str) and len(rows) == 1 and isinstance(rows[0], Row):
         return rows[0][f]  # a column by its name
     if isinstance(f, Mapping):
-        return {name: _called_or_constant(value, *rows) for name, value in f.items()}
+        return {name: called_or_constant(value, *rows) for name, value in f.items()}
     if isinstance(f, list):
-        return [_called_or_constant(value, *rows) for value in f]
+        return [called_or_constant(value, *rows) for value in f]
     if callable(f):
         return f(*rows)
     raise BadExpression(f"expected a function of a row, such as lambda x: x.age, not {type(f).__name__}")
 
 
-def _called_or_constant(f: Any, *rows: Any) -> Any:
+def called_or_constant(f: object, *rows: object) -> object:
+    """The same of a column of a record, which may be a constant."""
     return called(f, *rows) if callable(f) or isinstance(f, Deferred | str | Mapping) else f
 
 
-def traced_cell(f: Any, schema: Schema, what: str) -> Cell:
-    """The one expression that f gives for a row of this schema."""
-    scope = Scope()
-    return checked_cell(trace(f, Row(schema, scope)), scope, what)
+@dataclass(frozen=True)
+class Traced:
+    """What a function gave, in one call of it, and what it was for: to be taken as one thing or another."""
 
+    result: object
+    scope: Scope
+    what: str
 
-def checked_predicate(result: Any, scope: Scope) -> Expression:
-    """A traced result as a condition on the rows of scope."""
-    cell = checked_cell(result, scope, "where")
-    if cell._type is not BOOL:
-        raise BadExpression(
-            f"where needs a condition, and {spell(cell._tree)} is {cell._type.value}: compare it"
-        )
-    return cell._tree
+    def cell(self) -> Cell:
+        """As one expression on the rows it was called on."""
+        return self.cell_of(self.result)
 
+    def condition(self) -> Expression:
+        """As a condition on the rows."""
+        cell = self.cell()
+        if cell.type is not BOOL:
+            raise BadExpression(
+                f"{self.what} needs a condition, and {spell(cell.tree)} is {cell.type.value}: compare it"
+            )
+        return cell.tree
 
-def record_of(result: Any, scope: Scope, what: str) -> Record:
-    """A traced result as a record."""
-    return tuple((name, cell._tree) for name, cell in record_cells(result, scope, what).items())
+    def record(self) -> Record:
+        """As a record: of a dict, of a whole row, or of one expression, called `value`."""
+        return tuple((name, cell.tree) for name, cell in self._record(self.result).items())
 
+    def records(self) -> tuple[Record, ...]:
+        """As a list of records with the same columns and types."""
+        assert isinstance(self.result, list | tuple)
+        listed = [self._record(result) for result in self.result]
+        names = list(listed[0])
+        if any(set(named) != set(names) for named in listed):
+            raise BadExpression(f"{self.what}: every record needs the same columns")
+        columns = {name: alike(*(named[name] for named in listed)) for name in names}
+        return tuple(tuple((name, columns[name][i].tree) for name in names) for i in range(len(listed)))
 
-def record_cells(result: Any, scope: Scope, what: str) -> dict[str, Cell]:
-    """A traced result as named cells."""
-    if isinstance(result, Row):
-        return {name: checked_cell(cell, scope, what) for name, cell in cells(result).items()}
-    if not isinstance(result, Mapping):
-        return {"value": checked_cell(result, scope, what)}
-    if not result:
-        raise BadExpression(f"{what} needs one or more columns: the function gave an empty dict")
-    named: dict[str, Cell] = {}
-    for name, value in result.items():
+    def cell_of(self, part: object) -> Cell:
+        """A part of what the function gave, as one expression on the rows."""
+        if isinstance(part, Deferred):
+            raise BadExpression("_ stands for the row of one function: do not use it inside a lambda")
+        if isinstance(part, Row):
+            raise BadExpression(f"{self.what} needs an expression: say which column, as in x.age")
+        if part is None:
+            raise BadExpression(f"{self.what}: the function gave None; it has to return an expression")
+        if not isinstance(part, Cell):
+            _refuse_containers(part, self.what)
+            raise BadExpression(
+                f"{self.what}: the function gave a constant, the same for every row; "
+                "it has to use the row, as in lambda x: x.age"
+            )
+        if part.scope is None:
+            raise BadExpression(f"{self.what}: the expression uses no column of the row")
+        if part.scope is not self.scope:
+            raise BadExpression(
+                f"{self.what}: the function uses a row of another table or lambda; it sees its own row only"
+            )
+        return part
+
+    def _record(self, part: object) -> dict[str, Cell]:
+        if isinstance(part, Row):
+            return {name: self.cell_of(cell) for name, cell in cells(part).items()}
+        if not isinstance(part, Mapping):
+            return {"value": self.cell_of(part)}
+        if not part:
+            raise BadExpression(f"{self.what} needs one or more columns: the function gave an empty dict")
+        return {self._name(name): self._value(name, plain(value)) for name, value in part.items()}
+
+    def _name(self, name: object) -> str:
         if type(name) is not str or not name:
-            raise BadExpression(f"{what} needs column names that are texts")
-        value = plain(value)
-        if not isinstance(value, Symbolic):
-            if value is None:
-                raise BadExpression(f"column {name!r} is None: None alone has no type")
-            _refuse_containers(value, what)
-            value = constant(value)
-            named[name] = value
-        else:
-            named[name] = checked_cell(value, scope, what)
-    return named
+            raise BadExpression(f"{self.what} needs column names that are texts")
+        return name
 
-
-def checked_cell(result: Any, scope: Scope, what: str) -> Cell:
-    """result as an expression on the rows of scope."""
-    if isinstance(result, Deferred):
-        raise BadExpression("_ stands for the row of one function: do not use it inside a lambda")
-    if isinstance(result, Row):
-        raise BadExpression(f"{what} needs an expression: say which column, as in x.age")
-    if result is None:
-        raise BadExpression(f"{what}: the function gave None; it has to return an expression")
-    if not isinstance(result, Cell):
-        _refuse_containers(result, what)
-        raise BadExpression(
-            f"{what}: the function gave a constant, the same for every row; "
-            "it has to use the row, as in lambda x: x.age"
-        )
-    if result._scope is None:
-        raise BadExpression(f"{what}: the expression uses no column of the row")
-    if result._scope is not scope:
-        raise BadExpression(
-            f"{what}: the function uses a row of another table or lambda; it sees its own row only"
-        )
-    return result
+    def _value(self, name: object, value: object) -> Cell:
+        """A column of a record: an expression, or a constant."""
+        if isinstance(value, Symbolic):
+            return self.cell_of(value)
+        if value is None:
+            raise BadExpression(f"column {name!r} is None: None alone has no type")
+        _refuse_containers(value, self.what)
+        return constant(value)
 
 
 def _refuse_containers(result: object, what: str) -> None:
@@ -131,13 +158,3 @@ def _refuse_containers(result: object, what: str) -> None:
             f"{what}: the function gave a {type(result).__name__}; "
             'return one expression, or a dict for several: {"a": x.a, "b": x.b}'
         )
-
-
-def records_of(results: Sequence[Any], scope: Scope, what: str) -> tuple[Record, ...]:
-    """Several traced results as records with the same columns and types."""
-    listed = [record_cells(result, scope, what) for result in results]
-    names = list(listed[0])
-    if any(set(named) != set(names) for named in listed):
-        raise BadExpression(f"{what}: every record needs the same columns")
-    columns = {name: alike(*(named[name] for named in listed)) for name in names}
-    return tuple(tuple((name, columns[name][i]._tree) for name in names) for i in range(len(listed)))
