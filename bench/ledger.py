@@ -17,14 +17,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from fpinq.ledger import Ledger, open_ledger, open_store
-from fpinq.ledger.entries import Head, Line, Recorded, Took, line
-from fpinq.ledger.programs import Budgets, opened
-from fpinq.ledger.spending import units_text
+from fpinq.ledger.entries import Head, Line, line
+from fpinq.ledger.store import units_text
 from fpinq.ledger.totals import totals_of
 from fpinq.ledger.verify import verify
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
+from fpinq.model.events import Recorded, Took
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.queries import Count
+from fpinq.model.sessions import Budgets, amounts, decide, opened
 from fpinq.model.transformations import Partitioning, Where
 from fpinq.runtime.contents import hash_of_file
 
@@ -47,9 +48,9 @@ def program() -> Iterator[Action]:
         yield Query(table, Fraction(1 + number % 5, 100), (Count(),))
 
 
-def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
-    """That many entries after head."""
-    number, totals = 0, totals_of(budgets.accounts())
+def lines(budgets: Budgets, head: Head, count: int) -> Iterator[tuple[Line, Budgets]]:
+    """That many entries after head, and the budgets after each."""
+    number, totals = 0, totals_of(amounts(budgets, budgets.spent))
     while True:
         name, session = f"session-{number}", opened(None)
         number += 1
@@ -58,9 +59,9 @@ def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
             if not count:
                 return
             action = next(actions)
-            decision = budgets.decide(session, action)
-            totals.take(budgets.add(None, decision.units))
-            session = decision.session
+            decision = decide(budgets, session, action)
+            session, budgets = decision.session, decision.budgets
+            totals.take(amounts(budgets, [(root, "") for root in decision.charged]))
             took = Took(name, None, f"r{written}", action, decision.transition.rule, decision.charged)
             bodies: list[Took | Recorded] = [took]
             if isinstance(action, Query):
@@ -71,7 +72,7 @@ def lines(budgets: Budgets, head: Head, count: int) -> Iterator[Line]:
                 made = line(head, body, AT, totals.text)
                 head = Head(made.seq, made.hash)
                 written, count = written + 1, count - 1
-                yield made
+                yield made, budgets
 
 
 def build(path: Path, count: int) -> None:
@@ -81,10 +82,11 @@ def build(path: Path, count: int) -> None:
     budgets, head = ledger._budgets, ledger.head()
     with ledger._store.writing(durable=True) as statements:
         insert = "INSERT INTO entries (seq, hash, text, session, request, answers) VALUES (?, ?, ?, ?, ?, ?)"
-        for made in lines(budgets, head, count - head.seq - 1):
+        for made, after in lines(budgets, head, count - head.seq - 1):
+            spent = after.spent["people", ""]
             statements.run(insert, made.seq, made.hash, made.text, made.session, made.request, made.answers)
         statements.run("UPDATE head SET seq = ?, hash = ?", made.seq, made.hash)
-        statements.run("UPDATE accounts SET spent = ?", units_text(budgets.spent["people", ""]))
+        statements.run("UPDATE accounts SET spent = ?", units_text(spent))
     ledger.close()
 
 

@@ -1,6 +1,6 @@
 (** * Sessions
 
-    Several programs on the same data sets, as [ledger/programs.py] runs them.
+    Several programs on the same data sets, as [model/sessions.py] runs them.
     Each has tables, partitions and counters of its own; what they share are
     the roots' budgets.  A session steps with the budgets that the others leave
     it: the budget less what the others were charged, each rounded up to whole
@@ -365,7 +365,7 @@ End Sessions.
 
 (** ** What the ledger allows
 
-    [ledger/programs.py: Budgets.left_to]: what the others took is counted in
+    [model/sessions.py: left_to]: what the others took is counted in
     units, rounded up. *)
 
 Section Ledger.

@@ -72,7 +72,8 @@ def mark_of(place: str, id: str) -> Mark:
 
 def go_back(place: str, seq: int, spent: str) -> None:
     """The database as it was at an entry, whole: what a restored backup is."""
-    from fpinq.ledger.spending import units, units_text
+    from fpinq.ledger.store import units_text
+    from fpinq.model.units import units
 
     with behind_the_back(place) as sql:
         sql.run("DELETE FROM entries WHERE seq > ?", seq)

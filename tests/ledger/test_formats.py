@@ -13,15 +13,16 @@ from typing import Any, get_args
 import pytest
 
 from fpinq.ledger import forms, open_ledger, open_store, wire
-from fpinq.ledger.entries import START, Body, Head, Line, body_of, line, parsed
+from fpinq.ledger.entries import START, Head, Line, body_of, line, parsed
 from fpinq.ledger.errors import OtherFormat
-from fpinq.ledger.observations import Observation
 from fpinq.ledger.store import Pages
 from fpinq.ledger.verify import verify
 from fpinq.model.actions import Action
+from fpinq.model.events import Event
 from fpinq.model.expressions import Type
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import Plan, Shape
+from fpinq.model.traces import Observation
 from ledger.damage import behind_the_back, rewrite
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,7 +50,7 @@ LANGUAGE = sorted(
     (kind for kind in written_classes(tuple[Action, Observation, Shape, Plan]) if is_dataclass(kind)),
     key=lambda kind: kind.__name__,
 )
-ENTRIES = get_args(Body)
+ENTRIES = get_args(Event)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from fpinq.ledger.errors import (
     RequestReused,
     SameData,
 )
-from fpinq.ledger.spending import GRAIN, WIDTH, units, units_text
+from fpinq.ledger.store import WIDTH, units_text
 from fpinq.ledger.verify import replay
 from fpinq.model import errors
 from fpinq.model.accounts import certify, remaining
@@ -30,7 +30,9 @@ from fpinq.model.errors import BadData, DataChanged, LedgerError, ProgramError, 
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.queries import Count
 from fpinq.model.semantics import BOTTOM, TAU, Measure, Told
+from fpinq.model.sessions import configuration as configuration_of
 from fpinq.model.transformations import Partitioning, Where
+from fpinq.model.units import GRAIN, units
 from fpinq.runtime import Answered, ProtectedSystem, ReferenceEngine
 from traces.programs import NAMES, action, load, schema
 
@@ -85,8 +87,8 @@ def test_a_golden_trace_replays_to_the_live_accounts_after_every_step(
                 assert observation.charged == price, where
         live = system.configuration()
         replayed = replay(ledger.entries())
-        for session in replayed.sessions.values():
-            configuration = replayed.budgets.configuration(session)
+        for session in replayed.state.sessions.values():
+            configuration = configuration_of(replayed.state.budgets, session)
             assert configuration.accounts == live.accounts, where
             assert configuration.environment == live.environment, where
             certify(configuration.accounts)

@@ -14,7 +14,7 @@ import pytest
 
 import fpinq as fp
 from fpinq.ledger.alike import ENOUGH, Column, is_alike, sealed
-from fpinq.ledger.entries import Registered
+from fpinq.model.events import Registered
 from fpinq.model.expressions import Schema, Type
 from fpinq.runtime.records import records_of
 

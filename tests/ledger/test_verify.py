@@ -14,15 +14,17 @@ import pytest
 
 from fpinq.cli.main import main
 from fpinq.ledger import open_ledger, open_store
-from fpinq.ledger.entries import Registered, body_of, hash_of
+from fpinq.ledger.entries import body_of, hash_of
 from fpinq.ledger.errors import LedgerCorrupt
-from fpinq.ledger.spending import units, units_text
+from fpinq.ledger.store import units_text
 from fpinq.ledger.verify import Report, verify
 from fpinq.ledger.wire import canonical
 from fpinq.model.actions import Assign, Partition, Query
+from fpinq.model.events import Registered
 from fpinq.model.expressions import Column, Schema, Type
 from fpinq.model.queries import Count
 from fpinq.model.transformations import Identity, Partitioning
+from fpinq.model.units import units
 
 Damage = Callable[[sqlite3.Connection], object]
 

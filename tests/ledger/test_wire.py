@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
-from fpinq.ledger.observations import Observation
 from fpinq.model.actions import Action, Assign, Query
 from fpinq.model.expressions import MAX_DEPTH, Apply, Column
 from fpinq.model.plans import Plan, Shape, Transformation
 from fpinq.model.queries import Count, PrimitiveQuery
+from fpinq.model.traces import Observation
 from fpinq.model.transformations import Partitioning, Where
 from ledger.random_actions import of
 

@@ -206,7 +206,9 @@ def test_a_trace_branches_on_answers_only() -> None:
     asked: Client = client
     found = list(traces(asked, opened(), coin, 3))
     told = Told({"A": Fraction(2), "B": Fraction(10)})
-    assert [t.observations for t in found] == [(Answered((i,)), told, BOTTOM) for i in (0, 1)]
+    assert [t.observations for t in found] == [
+        (Answered((i,), {"A": Fraction(8)}), told, BOTTOM) for i in (0, 1)
+    ]
     assert [t.probability for t in found] == [Fraction(1, 3), Fraction(2, 3)]
 
 

@@ -13,16 +13,17 @@ from random import Random
 import pytest
 
 from fpinq.checker.scope import BINARY, SCHEMA, UNARY
-from fpinq.ledger.entries import Registered
-from fpinq.ledger.programs import Budgets, Session, opened
-from fpinq.ledger.spending import amount, units
+from fpinq.model import sessions
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.errors import ProgramError
+from fpinq.model.events import Registered
 from fpinq.model.expressions import Column
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Configuration, initial, step, with_root
+from fpinq.model.sessions import Budgets, Session, decide, left_to, opened, registered
 from fpinq.model.transformations import Partitioning
+from fpinq.model.units import amount, units
 
 ANALYSTS = {"x": "ann", "y": "ann", "z": "bob"}
 LATE = "C"
@@ -46,7 +47,7 @@ class Interleaving:
         total = Fraction(self.random.randint(1, 30), self.random.choice([1, 2, 3, 41]))
         caps = {"ann": total * Fraction(2, 3)} if self.capped else None
         root = Registered.of(name, SCHEMA, total, contents=(name,), caps=caps)
-        self.budgets.register(root, len(self.budgets.roots))
+        self.budgets = registered(self.budgets, root, len(self.budgets.roots))
         self.one = with_root(self.one, name, SCHEMA, total)
         for variables in self.variables.values():
             variables.append(name)
@@ -55,13 +56,13 @@ class Interleaving:
         name = self.random.choice(list(self.sessions))
         action, same = self.action(name, number)
         before = self.sessions[name]
-        assert self.budgets.left_to(before) == self.allowed(name)
+        assert left_to(self.budgets, before) == self.allowed(name)
         try:
-            decision = self.budgets.decide(before, action)
+            decision = decide(self.budgets, before, action)
         except ProgramError as error:
             self.rules.append(type(error).__name__)
         else:
-            self.budgets.add(ANALYSTS[name], decision.units)
+            self.budgets = decision.budgets
             self.sessions[name] = decision.session
             self.rules.append(decision.transition.rule)
             self.variables[name] = list(decision.session.configuration.environment)
@@ -152,6 +153,6 @@ def _budgets_alone(budgets: Budgets, session: Session) -> dict[Root, Fraction]:
 
 
 def test_a_session_that_forgets_the_others_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Budgets, "left_to", _budgets_alone)
+    monkeypatch.setattr(sessions, "left_to", _budgets_alone)
     with pytest.raises(AssertionError):
         test_sessions_spend_what_the_proof_says(capped=False)

@@ -21,7 +21,7 @@ from fpinq.model.accounts import Accounts, Part, Sensitivity, Source
 from fpinq.model.actions import AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.expressions import Schema, Value
 from fpinq.model.plans import Shape, Transformation
-from fpinq.model.semantics import Configuration, Measure, Table, Transition
+from fpinq.model.semantics import Configuration, Measure, Rule, Table, Transition
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _raised_by_bottom(c: Configuration, charged: Accounts) -> Transition:
         root: c.accounts.counters.get(root, Fraction(0)) for root in charged.budgets
     }
     left_raised = replace(charged, counters={**charged.counters, **restored})
-    return Transition("Query⊥", semantics.BOTTOM, replace(c, accounts=left_raised))
+    return Transition(Rule.QUERY_BOTTOM, semantics.BOTTOM, replace(c, accounts=left_raised))
 
 
 _charge = accounts.charge
@@ -157,7 +157,7 @@ def _reset_counters(c: Configuration, action: Partition) -> Transition:
 
 def _refunded(c: Configuration) -> Transition:
     empty = replace(c.accounts, counters={}, direct={}, maxima={})
-    return Transition("AskBudget", semantics.TAU, replace(c, accounts=empty))
+    return Transition(Rule.ASK_BUDGET, semantics.TAU, replace(c, accounts=empty))
 
 
 def _against_the_largest(before: Accounts, charged: Accounts) -> bool:
@@ -242,7 +242,7 @@ def _price_makes_public(c: Configuration, action: AskPrice) -> Transition:
 
 def _three_parts_for_free(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
     if measured.by is not None and len(measured.by.keys) > 2:
-        return Transition("Query", measured, c)
+        return Transition(Rule.QUERY, measured, c)
     return _query(c, measured, charged)
 
 

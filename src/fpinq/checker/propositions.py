@@ -51,7 +51,7 @@ class Adaptive:
     def __call__(self, seen: tuple[Observation, ...]) -> Action:
         if len(seen) < len(self.opening):
             return self.opening[len(seen)]
-        answers = [observation.answers for observation in seen if isinstance(observation, Answered)]
+        answers = [observation.released for observation in seen if isinstance(observation, Answered)]
         return self.after_zero if answers and answers[-1][0] == 0 else self.otherwise
 
 

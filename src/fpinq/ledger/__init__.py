@@ -13,11 +13,12 @@
 import os
 
 from fpinq.ledger.anchor import anchor_of, lost
-from fpinq.ledger.entries import Head, Registered
+from fpinq.ledger.entries import Head
 from fpinq.ledger.errors import NoLedger
 from fpinq.ledger.ledger import Acted, Ledger, RootState
-from fpinq.ledger.observations import Answered, Observation, Released
 from fpinq.ledger.store import Store
+from fpinq.model.events import Registered
+from fpinq.model.traces import Answered, Observation, Released
 
 __all__ = [
     "Acted",

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fpinq.ledger.entries import Registered
 from fpinq.ledger.wire import canonical
+from fpinq.model.events import Registered
 
 ENOUGH = 20
 

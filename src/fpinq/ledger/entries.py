@@ -1,33 +1,27 @@
 """Entries: the trace, hash-chained.
 
-An entry is one line of canonical JSON that holds the hash of the entry before
+An entry is one event as a line of canonical JSON that holds the hash of the entry before
 it; its own hash is the SHA-256 of that line. So the hash of the last entry, the
 *head*, stands for everything that was ever written. It also holds the `totals`
 of all accounts after it: what is spent is in the chain, not only beside it.
-
-    ledger    the first entry: which ledger this is
-    root      a data set: name, shape, budget, content hashes, unit, caps
-    action    one step of a program: the action, the rule that applied, what it charged
-    answer    what was released for a query
-    freeze    a data set may not be asked until it is unfrozen
-    unfreeze
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from fpinq.ledger.errors import LedgerCorrupt
-from fpinq.ledger.observations import Released
+from fpinq.ledger.errors import BadWire, LedgerCorrupt
 from fpinq.ledger.wire import canonical, from_json, to_json
 from fpinq.model.actions import Action
-from fpinq.model.epsilon import budget as exact_budget
-from fpinq.model.plans import Shape
+from fpinq.model.closed import check_closed
+from fpinq.model.errors import BadAction
+from fpinq.model.events import KINDS, Event, Recorded, Took
+from fpinq.model.semantics import Rule
+from fpinq.model.traces import Released
 
-FORMAT = 2
 # What the first entry follows: nothing.
 NOTHING = "0" * 64
 
@@ -50,116 +44,6 @@ class Head(NamedTuple):
 START = Head(-1, NOTHING)
 
 
-@dataclass(frozen=True)
-class Began:
-    """The first entry. The id is random: no two ledgers have the same hashes."""
-
-    id: str
-    format: int = FORMAT
-
-    kind = "ledger"
-
-
-@dataclass(frozen=True)
-class Registered:
-    """A root: a data set with a budget of its own.
-
-    `contents` are hashes of its data. An analyst may spend at most
-    `caps[analyst]` of the budget, or `cap` if not listed; None is no limit but
-    the budget. A block is a root that was appended to another, `block_of`.
-    `read_off` says that the types of its columns were not stated but read off
-    the data.
-    """
-
-    name: str
-    shape: Shape
-    budget: Fraction
-    contents: tuple[str, ...] = ()
-    unit: str | None = None
-    caps: Mapping[str, Fraction] | None = None
-    cap: Fraction | None = None
-    block_of: str | None = None
-    read_off: bool = False
-    # Of tables in memory, a seal of each column (`alike`).
-    columns: tuple[tuple[str, ...], ...] = ()
-
-    kind = "root"
-
-    @staticmethod
-    def of(
-        name: str,
-        shape: Shape,
-        budget: object,
-        *,
-        contents: Iterable[str] = (),
-        unit: str | None = None,
-        caps: Mapping[str, object] | None = None,
-        cap: object = None,
-        block_of: str | None = None,
-        read_off: bool = False,
-        columns: tuple[tuple[str, ...], ...] = (),
-    ) -> "Registered":
-        """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
-        own = {who: exact_budget(limit) for who, limit in sorted(caps.items())} if caps else None
-        limit = None if cap is None else exact_budget(cap)
-        hashes = tuple(sorted(set(contents)))
-        return Registered(
-            name, shape, exact_budget(budget), hashes, unit, own, limit, block_of, read_off, columns
-        )
-
-    def cap_of(self, analyst: str | None) -> Fraction | None:
-        """How much of the budget an analyst may spend; None if there is no limit of their own."""
-        if analyst is None:
-            return None
-        return (self.caps or {}).get(analyst, self.cap)
-
-
-@dataclass(frozen=True)
-class Took:
-    """A program took a step: its action, the rule that applied and what it charged at each root."""
-
-    session: str
-    analyst: str | None
-    request: str | None
-    action: Action
-    rule: str
-    charged: Mapping[str, Fraction]
-
-    kind = "action"
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What was released for the query in entry `answers`."""
-
-    answers: int
-    released: tuple[Released, ...]
-
-    kind = "answer"
-
-
-@dataclass(frozen=True)
-class Froze:
-    """The owner froze a data set."""
-
-    name: str
-
-    kind = "freeze"
-
-
-@dataclass(frozen=True)
-class Unfroze:
-    """The owner unfroze a data set."""
-
-    name: str
-
-    kind = "unfreeze"
-
-
-Body = Began | Registered | Took | Recorded | Froze | Unfroze
-_KINDS: dict[str, type] = {body.kind: body for body in (Began, Registered, Took, Recorded, Froze, Unfroze)}
-
-
 class Line(NamedTuple):
     """An entry as it is stored. The columns beside the text repeat what the text says, to be found by."""
 
@@ -175,7 +59,7 @@ class Line(NamedTuple):
 EVERY = frozenset({"kind", "seq", "previous", "at", "totals"})
 
 
-def line(head: Head, body: Body, at: str, totals: str) -> Line:
+def line(head: Head, body: Event, at: str, totals: str) -> Line:
     """The next entry after head. The time is for people: nothing is decided by it."""
     fields = to_json(body)
     del fields["op"]
@@ -191,14 +75,19 @@ def hash_of(text: str) -> str:
 
 def check_hash(stored: Line) -> None:
     """LedgerCorrupt unless an entry's text has its hash."""
-    if hash_of(stored.text) != stored.hash:
+    if type(stored.text) is not str or hash_of(stored.text) != stored.hash:
         raise LedgerCorrupt(stored.seq, "its text does not have its hash")
+
+
+def check_next(stored: Line, head: Head) -> None:
+    """LedgerCorrupt unless an entry's number is the next one after head."""
+    if stored.seq != head.seq + 1:
+        raise LedgerCorrupt(head.seq + 1, f"missing: entry {stored.seq} comes next")
 
 
 def check_line(stored: Line, head: Head) -> dict[str, Any]:
     """The fields of an entry that follows head; LedgerCorrupt if it does not, or is not what was written."""
-    if stored.seq != head.seq + 1:
-        raise LedgerCorrupt(head.seq + 1, f"missing: entry {stored.seq} comes next")
+    check_next(stored, head)
     check_hash(stored)
     fields = parsed(stored)
     if fields.get("previous") != head.hash or fields.get("seq") != stored.seq:
@@ -211,7 +100,7 @@ def check_line(stored: Line, head: Head) -> dict[str, Any]:
 def _filed(fields: Mapping[str, Any]) -> tuple[str | None, str | None, int | None]:
     """Session, request and answered entry. What is no program's is filed under the session ""."""
     if fields["kind"] == Recorded.kind:
-        return None, None, fields["answers"]
+        return None, None, fields.get("answers")
     return fields.get("session", OWNER), fields.get("request"), None
 
 
@@ -221,22 +110,89 @@ def parsed(stored: Line) -> dict[str, Any]:
         fields, end = _SCAN(stored.text, 0)
     except (ValueError, StopIteration, RecursionError):
         raise LedgerCorrupt(stored.seq, "is not JSON") from None
-    if end != len(stored.text) or type(fields) is not dict or fields.get("kind") not in _KINDS:
+    if end != len(stored.text) or type(fields) is not dict or str(fields.get("kind")) not in KINDS:
         raise LedgerCorrupt(stored.seq, "is no entry")
     return fields
 
 
-def body_of(stored: Line) -> Body:
+def body_of(stored: Line) -> Event:
     """What an entry says; LedgerCorrupt if its text is not what was written."""
     check_hash(stored)
     return body_from(stored.seq, parsed(stored))
 
 
-def body_from(seq: int, fields: Mapping[str, Any]) -> Body:
+def body_from(seq: int, fields: Mapping[str, Any]) -> Event:
     """What an entry's fields say; LedgerCorrupt if it cannot be read."""
     own = {name: value for name, value in fields.items() if name not in EVERY}
     try:
-        body: Body = from_json(own, _KINDS[fields["kind"]])
-    except (ValueError, TypeError, KeyError) as error:
+        event: Event = from_json(own, KINDS[fields["kind"]])
+    except (BadWire, TypeError, ValueError, KeyError) as error:
         raise LedgerCorrupt(seq, f"cannot be read: {error}") from None
-    return body
+    return event
+
+
+# ── many of them ─────────────────────────────────────────────────────────────────────
+
+# Programs ask the same things again: this many are read once.
+MAX_DECODED = 20_000
+# What the entries of a step and of an answer say, and nothing else.
+_ACTION = EVERY | {"session", "analyst", "request", "action", "rule", "charged"}
+_ANSWER = EVERY | {"answers", "released"}
+# How a rule stands in an entry: whoever looks only for what is charged looks for this.
+WRITTEN: Mapping[Rule, str] = {rule: f'"rule":{canonical(rule.value)}' for rule in Rule}
+_RULES: Mapping[str, Rule] = {rule.value: rule for rule in Rule}
+
+
+class Reader:
+    """Reads what entries say, as `body_from` does; but each action and each charge once."""
+
+    def __init__(self) -> None:
+        self._actions: dict[str, Action] = {}
+
+    def event(self, stored: Line, fields: Mapping[str, Any]) -> Event:
+        """What an entry's fields say; LedgerCorrupt if it cannot be read, or is not as it is written."""
+        kind = fields["kind"]
+        if kind not in (Took.kind, Recorded.kind):
+            return body_from(stored.seq, fields)
+        try:
+            return self._took(stored.text, fields) if kind == Took.kind else _recorded(fields)
+        except (BadWire, BadAction, TypeError, AttributeError, KeyError) as error:
+            raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
+
+    def _took(self, text: str, fields: Mapping[str, Any]) -> Took:
+        action, rule = self._action(text, fields["action"]), _RULES[fields["rule"]]
+        if fields.keys() != _ACTION:
+            raise BadWire("it says more than an action does")
+        if WRITTEN[rule] not in text:
+            raise BadWire("its rule is not as it is written")
+        charged = {root: _charge(cost) for root, cost in fields["charged"].items()}
+        return Took(fields["session"], fields["analyst"], fields["request"], action, rule, charged)
+
+    def _action(self, text: str, data: Any) -> Action:
+        # Keys are sorted and written once, so a text begins with its one action, up to what comes next;
+        # nothing within an action is called so, and within a string the quotes would be escaped.
+        if text.rfind('"action":') != 1:
+            raise BadWire("its action is not where it belongs")
+        key = text[: text.find(',"analyst":')]
+        found = self._actions.get(key)
+        if found is None:
+            if len(self._actions) >= MAX_DECODED:
+                self._actions.clear()
+            found = from_json(data, Action)
+            check_closed(found, Action)
+            self._actions[key] = found
+        return found
+
+
+def _recorded(fields: Mapping[str, Any]) -> Recorded:
+    if fields.keys() != _ANSWER:
+        raise BadWire("it says more than an answer does")
+    return Recorded(fields["answers"], from_json(fields["released"], tuple[Released, ...]))
+
+
+@lru_cache(MAX_DECODED)
+def _charge(text: str) -> Fraction:
+    exact: Fraction = from_json(text, Fraction)
+    if str(exact) != text:
+        raise BadWire("a charge is not as it is written")
+    return exact

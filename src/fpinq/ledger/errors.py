@@ -1,6 +1,27 @@
 """What can go wrong at the ledger, in the tree of `model.errors`."""
 
-from fpinq.model.errors import LedgerError, ProgramError
+from fpinq.model.errors import (
+    Frozen,
+    LedgerError,
+    OthersSession,
+    ProgramError,
+    RegisteredDifferently,
+    SameData,
+    TooManyQueries,
+)
+
+__all__ = [
+    "BadWire",
+    "Frozen",
+    "LedgerCorrupt",
+    "LedgerRolledBack",
+    "NoLedger",
+    "OthersSession",
+    "RegisteredDifferently",
+    "RequestReused",
+    "SameData",
+    "TooManyQueries",
+]
 
 
 class BadWire(ProgramError):
@@ -13,56 +34,6 @@ class RequestReused(ProgramError):
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         super().__init__(f"request id {request_id!r} was used for another action: send a new id with it")
-
-
-class SameData(ProgramError):
-    """Data that the ledger knows under another name: it has one budget, whatever it is called."""
-
-    def __init__(self, name: str, known_as: str, *, alike: bool = False) -> None:
-        self.name, self.known_as = name, known_as
-        super().__init__(
-            f"{name!r} holds the records of {known_as!r} with other columns or types (all columns of the one "
-            f"are found in the other), and data has one budget: protect {known_as!r} as it was and select "
-            "from it. Other data that only looks the same needs a ledger of its own"
-            if alike
-            else f"the data of {name!r} is in this ledger already, as {known_as!r}: "
-            f"protect it with name={known_as!r} to go on with the budget that is left"
-        )
-
-
-class RegisteredDifferently(ProgramError):
-    """A data set whose budget, unit, columns or caps are not those in the ledger."""
-
-    def __init__(self, name: str, what: str, recorded: str) -> None:
-        self.name, self.what = name, what
-        super().__init__(
-            f"{name!r} is in this ledger with another {what} ({recorded}): what was promised stays; "
-            f"protect it with the recorded {what}"
-        )
-
-
-class Frozen(ProgramError):
-    """A data set that its owner has frozen. Nothing was charged."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"the owner has frozen {name!r}: it cannot be asked until it is unfrozen")
-
-
-class TooManyQueries(ProgramError):
-    """A session that has asked as many queries as one may. Nothing was charged."""
-
-    def __init__(self, at_most: int) -> None:
-        self.at_most = at_most
-        super().__init__(f"a session asks at most {at_most} queries, and this one has")
-
-
-class OthersSession(ProgramError):
-    """A session that another analyst opened."""
-
-    def __init__(self, session: str) -> None:
-        self.session = session
-        super().__init__("no such session of yours: open one")
 
 
 class LedgerCorrupt(LedgerError):

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from fpinq.ledger.programs import Session
+from fpinq.model.sessions import Session
 
 MAX_SESSIONS = 10_000
 # A table variable costs about a kilobyte.

@@ -22,51 +22,47 @@ from typing import Any
 from fpinq.ledger.alike import Columns, is_alike
 from fpinq.ledger.alike import sealed as sealed_columns
 from fpinq.ledger.anchor import Anchor, Mark, check_held, lost
-from fpinq.ledger.entries import (
-    OWNER,
-    START,
-    Began,
-    Body,
-    Froze,
-    Head,
-    Line,
-    Recorded,
-    Registered,
-    Took,
-    Unfroze,
-    body_of,
-    check_line,
-    line,
-    parsed,
-)
-from fpinq.ledger.errors import (
-    LedgerCorrupt,
-    LedgerRolledBack,
-    NoLedger,
-    OthersSession,
-    RequestReused,
-    SameData,
-)
+from fpinq.ledger.entries import OWNER, START, Head, Line, body_of, check_line, line, parsed
+from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, RequestReused
 from fpinq.ledger.kept import Kept
-from fpinq.ledger.observations import Released
 from fpinq.ledger.opening import look, read_accounts, take_owners
-from fpinq.ledger.programs import Budgets, Session, check_owner, check_queries, followed, opened, opening
-from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import PAGE, Pages, Store
-from fpinq.ledger.totals import Account, Amounts, Totals
+from fpinq.ledger.totals import Totals
 from fpinq.ledger.wire import encode
-from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Query, Silent, TableVariable
+from fpinq.model.actions import Action, Asking, AskPrice, Query, Silent, TableVariable
 from fpinq.model.epsilon import epsilon as exact_epsilon
-from fpinq.model.errors import KernelViolation, LedgerError, ProgramError, UnknownTable
+from fpinq.model.errors import (
+    KernelViolation,
+    LedgerError,
+    NotAsRecorded,
+    OthersSession,
+    ProgramError,
+    SameData,
+    UnknownTable,
+)
+from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Shape
-from fpinq.model.semantics import (
-    BOTTOM,
-    TAU,
-    Configuration,
-    Label,
-    measure,
+from fpinq.model.semantics import BOTTOM, TAU, Configuration, Label, Rule, measure
+from fpinq.model.sessions import (
+    Account,
+    Amounts,
+    Budgets,
+    Session,
+    changed,
+    check_owner,
+    check_queries,
+    check_thawed,
+    configuration,
+    decide,
+    followed,
+    known,
+    opened,
+    owned,
+    seeing,
 )
+from fpinq.model.traces import Released
+from fpinq.model.units import amount
 
 MAX_NAME = 200
 
@@ -85,7 +81,7 @@ class Acted:
     """
 
     label: Label
-    rule: str
+    rule: Rule
     charged: Mapping[str, Fraction]
     seq: int | None = None
     released: tuple[Released, ...] | None = None
@@ -160,8 +156,8 @@ class Ledger:
         _check_name(session, "a session")
         action = _exactly(action)
         if isinstance(action, Silent):
-            return Acted(TAU, "Silent", {})
-        if isinstance(action, AskScale | AskBudget | AskPrice):
+            return Acted(TAU, Rule.SILENT, {})
+        if isinstance(action, Asking):
             return self._ask(session, action, analyst)
         text = encode(action)  # before the transaction: what cannot be written is refused
         if request_id is not None:
@@ -187,18 +183,19 @@ class Ledger:
                 if request_id is not None and (known := pages.request(session, request_id)) is not None:
                     return self._again(pages, known, request_id, text, analyst, check)
                 program = self._session(pages, session, analyst)
-                decision = self._budgets.decide(program, action)
+                decision = decide(self._budgets, program, action)
                 transition = decision.transition
                 check_queries(decision.session, queries_at_most)
                 check(transition.label)
                 took = Took(session, analyst, request_id, action, transition.rule, decision.charged)
-                charged = self._budgets.charged(analyst, decision.units)
+                charged = changed(decision.budgets, took)
                 head = self._append(pages, took, charged)
                 for account, amounts in charged.items():
                     self._charge(pages, account, amounts)
             # Committed. If it was not, nothing here has changed, and the next one reads what is there.
             with self._advancing(head, durable=durable):
-                self._totals.take(self._budgets.add(analyst, decision.units))
+                self._budgets = decision.budgets
+                self._totals.take(charged)
                 self._sessions.keep(session, decision.session)
         return Acted(transition.label, transition.rule, decision.charged, head.seq)
 
@@ -216,7 +213,7 @@ class Ledger:
                     return _released(known)
                 asked = pages.line(seq)
                 took = body_of(asked) if asked is not None else None
-                if asked is None or not isinstance(took, Took) or took.rule != "Query":
+                if asked is None or not isinstance(took, Took) or took.rule is not Rule.QUERY:
                     raise KernelViolation(f"entry {seq} is no query that was charged")
                 # The time of the question: how long an answer took tells about the data.
                 head = self._append(pages, Recorded(seq, released), at=parsed(asked)["at"])
@@ -227,7 +224,7 @@ class Ledger:
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
         with self._reading() as pages:
-            return self._budgets.configuration(self._session(pages, session, analyst))
+            return configuration(self._budgets, self._session(pages, session, analyst))
 
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
         """Forget table variables that the program will not use again; the entries stay."""
@@ -255,13 +252,17 @@ class Ledger:
     def _register(self, root: Registered, tables: tuple[Columns, ...]) -> Registered:
         with self._lock:
             with self._writing(durable=True) as pages:
-                if (known := self._budgets.known(root)) is not None:
-                    return known
+                if (found := known(self._budgets, root)) is not None:
+                    return found
                 self._check_alike(root.name, tables)
-                head = self._append(pages, root, opening(root))
-                pages.open_account(root.name, "", units(root.budget))
+                budgets = owned(self._budgets, root, self._head.seq + 1)
+                opening = changed(budgets, root)
+                head = self._append(pages, root, opening)
+                for (name, who), (_, total) in opening.items():
+                    pages.open_account(name, who, total)
             with self._advancing(head, durable=True):
-                self._totals.take(self._budgets.register(root, head.seq))
+                self._budgets = budgets
+                self._totals.take(opening)
         return root
 
     def check(self, name: str, budget: object, **facts: Any) -> None:
@@ -269,14 +270,14 @@ class Ledger:
         _check_name(name, "a data set")
         root = self._registered(name, Schema(()), budget, **facts)
         with self._reading():
-            if self._budgets.known(root, but_shape=True) is None:
+            if known(self._budgets, root, but_shape=True) is None:
                 self._check_alike(name, facts.get("columns", ()))
 
     def _check_alike(self, name: str, tables: tuple[Columns, ...]) -> None:
         """SameData if a table in memory is one of another data set's, with other columns or types."""
-        for known in self._budgets.roots.values():
-            if is_alike(self._key, known, tables):
-                raise SameData(name, known.name, alike=True)
+        for other in self._budgets.roots.values():
+            if is_alike(self._key, other, tables):
+                raise SameData(name, other.name, alike=True)
 
     def _registered(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A root, with its contents sealed: whoever reads the entries cannot try what the data is."""
@@ -303,9 +304,10 @@ class Ledger:
                     raise UnknownTable(name, self._budgets.roots)
                 if (name in self._budgets.frozen) == frozen:
                     return
-                head = self._append(pages, Froze(name) if frozen else Unfroze(name))
+                event = Froze(name) if frozen else Unfroze(name)
+                head = self._append(pages, event)
             with self._advancing(head, durable=True):
-                (self._budgets.frozen.add if frozen else self._budgets.frozen.discard)(name)
+                self._budgets = owned(self._budgets, event, head.seq)
 
     # ── what anyone may know ─────────────────────────────────────────────────────────
 
@@ -352,8 +354,8 @@ class Ledger:
     def _ask(self, session: str, action: Action, analyst: str | None) -> Acted:
         """A public fact: a function of what is written, so nothing more is."""
         with self._reading() as pages:
-            decision = self._budgets.decide(self._session(pages, session, analyst), action)
-            return Acted(decision.transition.label, decision.transition.rule, {})
+            transition = decide(self._budgets, self._session(pages, session, analyst), action).transition
+            return Acted(transition.label, transition.rule, {})
 
     def _again(
         self, pages: Pages, known: Line, request_id: str, text: str, analyst: str | None, check: Check
@@ -368,29 +370,29 @@ class Ledger:
         if not isinstance(took.action, Query):
             return Acted(TAU, took.rule, took.charged, known.seq)
         self._on_disk(known)
-        if took.rule == "Query⊥":
+        if took.rule is Rule.QUERY_BOTTOM:
             return Acted(BOTTOM, took.rule, took.charged, known.seq)
         if (answer := pages.answer_to(known.seq)) is not None:
             self._on_disk(answer)
             return Acted(TAU, took.rule, took.charged, known.seq, _released(answer))
         program = self._session(pages, took.session, analyst, before=known.seq)
-        then = self._budgets.seeing(program, known.seq).configuration
+        then = seeing(self._budgets, program, known.seq).configuration
         label = measure(then.table(took.action.table), took.action)
         # Charged, but whoever was to measure it did not come back: the charge stands, and this is its answer.
-        self._budgets.check_thawed(label)
+        check_thawed(self._budgets, label)
         check(label)
         return Acted(label, took.rule, took.charged, known.seq)
 
     def _append(
         self,
         pages: Pages,
-        body: Body,
+        event: Event,
         changed: Mapping[Account, Amounts] | None = None,
         at: str | None = None,
     ) -> Head:
         """Write the next entry; the head that it is. changed are the accounts that are others after it."""
         now = at or self._clock().isoformat(timespec="milliseconds")
-        written = line(self._head, body, now, self._totals.after(changed or {}))
+        written = line(self._head, event, now, self._totals.after(changed or {}))
         pages.append(written, self._head)
         return Head(written.seq, written.hash)
 
@@ -406,17 +408,25 @@ class Ledger:
         """A session as it is now, or was before an entry; replayed from its entries if it is not at hand."""
         program = self._sessions.get(name) if before is None else None
         if program is None:
-            program, own = opened(analyst), False
-            until = self._head.seq + 1 if before is None else before
-            for stored in pages.of_session(name, until):
-                took = body_of(stored)
-                assert isinstance(took, Took)
-                program = followed(self._budgets, program if own else opened(took.analyst), stored.seq, took)
-                own = True
-            if own and before is None:  # a session is whose it is once it has acted
-                self._sessions.keep(name, program)
+            found = self._followed(
+                None, pages.of_session(name, self._head.seq + 1 if before is None else before)
+            )
+            if found is not None and before is None:  # a session is whose it is once it has acted
+                self._sessions.keep(name, found)
+            program = found or opened(analyst)
         check_owner(program, name, analyst)
         return program
+
+    def _followed(self, session: Session | None, own: Iterable[Line]) -> Session | None:
+        """A session after more entries of its own; None if there are none at all."""
+        for stored in own:
+            took = body_of(stored)
+            assert isinstance(took, Took)
+            try:
+                session = followed(self._budgets, session or opened(took.analyst), took, stored.seq)
+            except NotAsRecorded as error:
+                raise LedgerCorrupt(stored.seq, str(error)) from None
+        return session
 
     # ── the anchor ───────────────────────────────────────────────────────────────────
 
@@ -516,23 +526,23 @@ class Ledger:
                 fields = check_line(stored, head)
                 head = Head(stored.seq, stored.hash)
                 if stored.session == OWNER:
-                    take_owners(self._budgets, stored)
+                    self._budgets = take_owners(self._budgets, stored)
                 elif stored.session in self._sessions:
                     self._follow_session(stored)
             if head != now:
                 raise LedgerCorrupt(now.seq, "the head is not the last entry")
-            self._totals = read_accounts(pages, self._budgets, head, fields.get("totals"))
+            self._budgets, self._totals = read_accounts(pages, self._budgets, head, fields.get("totals"))
         return True
 
     def _follow_session(self, stored: Line) -> None:
-        took = body_of(stored)
-        assert isinstance(took, Took)
-        program = self._sessions.get(took.session)
-        assert program is not None
-        self._sessions.forget(took.session)
+        name = str(stored.session)
+        program = self._sessions.get(name)
+        self._sessions.forget(name)
         # If it used a variable that was dropped here, the session is replayed when it acts again.
         with suppress(LedgerCorrupt):
-            self._sessions.keep(took.session, followed(self._budgets, program, stored.seq, took))
+            then = self._followed(program, [stored])
+            assert then is not None
+            self._sessions.keep(name, then)
 
     def _load(self, pages: Pages) -> None:
         """Everything that is not a session's own, as it is now. Sessions are replayed when they act."""

@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from fpinq.ledger.entries import Began, Body, Froze, Recorded, Registered, Took, Unfroze
-from fpinq.ledger.observations import Released
+from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
 from fpinq.model.notation import show_action
+from fpinq.model.traces import Released
 
 # A histogram has many integers; a line of a trace does not need them all.
 SHOWN = 8
 
 
-def show_body(body: Body) -> str:
+def show_body(body: Event) -> str:
     """What an entry says, in one line. What a program wrote into it moves no cursor."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in _body(body))
 
 
-def _body(body: Body) -> str:
+def _body(body: Event) -> str:
     match body:
         case Began(id=name):
             return f"ledger {name}"

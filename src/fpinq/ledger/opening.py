@@ -9,28 +9,19 @@ What is edited elsewhere is found when it is read (a session's own entries, an
 answer), and by `verify`, which reads everything and takes every step again.
 """
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from fpinq.ledger.entries import (
-    FORMAT,
-    START,
-    Began,
-    Froze,
-    Head,
-    Line,
-    Registered,
-    Took,
-    Unfroze,
-    body_of,
-    check_hash,
-    check_line,
-    parsed,
-)
+from fpinq.ledger.entries import START, Head, Line, body_of, check_hash, check_line, parsed
 from fpinq.ledger.errors import LedgerCorrupt, OtherFormat
-from fpinq.ledger.programs import Budgets
 from fpinq.ledger.store import Pages
 from fpinq.ledger.totals import Totals, totals_of
+from fpinq.model.errors import NotAsRecorded
+from fpinq.model.events import FORMAT, Began, Registered, Took
+from fpinq.model.maps import Map
+from fpinq.model.sessions import Budgets, owned
+from fpinq.model.units import units
 
 RECENT = 1000
 
@@ -52,7 +43,7 @@ def look(pages: Pages) -> Opened:
     head = pages.head()
     last, synced = _recent(pages, head)
     began, budgets, owners = _owners(pages, head)
-    totals = read_accounts(pages, budgets, head, last.get("totals"))
+    budgets, totals = read_accounts(pages, budgets, head, last.get("totals"))
     return Opened(began.id, head, max(synced, owners), budgets, totals)
 
 
@@ -67,30 +58,28 @@ def check_format(pages: Pages) -> None:
         raise OtherFormat(found, FORMAT)
 
 
-def take_owners(budgets: Budgets, stored: Line) -> None:
-    """One more of the owner's entries."""
-    match body_of(stored):
-        case Registered() as root:
-            budgets.register(root, stored.seq)
-        case Froze(name=name):
-            budgets.frozen.add(name)
-        case Unfroze(name=name):
-            budgets.frozen.discard(name)
+def take_owners(budgets: Budgets, stored: Line) -> Budgets:
+    """The budgets after one more of the owner's entries."""
+    try:
+        return owned(budgets, body_of(stored), stored.seq)
+    except NotAsRecorded as error:
+        raise LedgerCorrupt(stored.seq, str(error)) from None
 
 
-def read_accounts(pages: Pages, budgets: Budgets, head: Head, written: object) -> Totals:
-    """What is spent, into the budgets; LedgerCorrupt unless it is what the last entry says."""
+def read_accounts(pages: Pages, budgets: Budgets, head: Head, written: object) -> tuple[Budgets, Totals]:
+    """The budgets with what is spent of them; LedgerCorrupt unless it is what the last entry says."""
     accounts = pages.accounts()
     totals = totals_of(accounts)
     if totals.text != written:
         raise LedgerCorrupt(head.seq, "what is spent (the accounts) is not what this entry says")
-    for (name, who), (_, total) in accounts.items():
-        if name not in budgets.roots or not budgets.promised(name, who, total):
-            raise LedgerCorrupt(head.seq, f"the account of {name!r} is not what was promised")
+    for account, (_, total) in accounts.items():
+        promised = budgets.promised(account)
+        if promised is None or units(promised) != total:
+            raise LedgerCorrupt(head.seq, f"the account of {account[0]!r} is not what was promised")
     if missing := [name for name in budgets.roots if (name, "") not in accounts]:
         raise LedgerCorrupt(head.seq, f"{missing[0]!r} has no account")
-    budgets.spent.update({account: spent for account, (spent, _) in accounts.items()})
-    return totals
+    spent = {account: spent for account, (spent, _) in accounts.items()}
+    return replace(budgets, spent=Map(spent)), totals
 
 
 def _recent(pages: Pages, head: Head) -> tuple[dict[str, Any], Head]:
@@ -128,7 +117,7 @@ def _owners(pages: Pages, head: Head) -> tuple[Began, Budgets, Head]:
         raise LedgerCorrupt(0, "is not there, or does not say which ledger this is")
     for stored in owners:
         _check_known(pages, stored, head)
-        take_owners(budgets, stored)
+        budgets = take_owners(budgets, stored)
     return began, budgets, Head(owners[-1].seq, owners[-1].hash)
 
 

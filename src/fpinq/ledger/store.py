@@ -19,8 +19,11 @@ from typing import Any, Protocol
 
 from fpinq.ledger.entries import NOTHING, OWNER, START, Head, Line
 from fpinq.ledger.errors import LedgerCorrupt
-from fpinq.ledger.spending import WIDTH, units_text
-from fpinq.ledger.totals import Account, Amounts
+from fpinq.model.sessions import Account, Amounts
+
+# How many digits a number of units has: one length, so that compared as text it is compared as a number,
+# in every database, without a limit of 64 bits.
+WIDTH = 56
 
 # {integer} is the type of a number that may pass 2³¹, {text} of a text that compares byte by byte.
 SCHEMA = (
@@ -40,8 +43,9 @@ SCHEMA = (
         only_row {integer} PRIMARY KEY CHECK (only_row = 1), key {text} NOT NULL)""",
 )
 
-# How many entries are read at a time.
+# How many entries are read at a time; and a number that no entry passes.
 PAGE = 10_000
+MAX_SEQ = 2**63 - 1
 
 _KEY = re.compile("[0-9a-f]{64}")
 _LINE = "seq, hash, text, session, request, answers"
@@ -107,10 +111,15 @@ class Pages:
         found = self._sql.rows(f"SELECT {_LINE} FROM entries WHERE seq = ?", seq)
         return Line(*found[0]) if found else None
 
-    def after(self, seq: int) -> Iterator[Line]:
-        """The entries after one, oldest first."""
+    def last(self) -> int:
+        """The number of the last entry that there is, whatever the head says."""
+        found = self._sql.rows("SELECT max(seq) FROM entries")[0][0]
+        return START.seq if found is None else int(found)
+
+    def after(self, seq: int, until: int = MAX_SEQ) -> Iterator[Line]:
+        """The entries after one, oldest first, until another."""
         while page := self._sql.rows(
-            f"SELECT {_LINE} FROM entries WHERE seq > ? ORDER BY seq LIMIT {PAGE}", seq
+            f"SELECT {_LINE} FROM entries WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {PAGE}", seq, until
         ):
             yield from map(Line._make, page)
             if len(page) < PAGE:
@@ -190,3 +199,8 @@ class Pages:
         )  # fmt: skip
         if charged != 1:
             raise LedgerCorrupt(0, f"the account of {root!r} is not what the entries say")
+
+
+def units_text(number: int) -> str:
+    """A number of units as the database holds it."""
+    return str(number).rjust(WIDTH, "0")

@@ -11,10 +11,7 @@ too: that is what `verify` and an anchor are for.
 from collections.abc import Mapping
 from hashlib import sha256
 
-# A root's name and an analyst's, or "" for the root itself.
-Account = tuple[str, str]
-# What is spent and the total, in units.
-Amounts = tuple[int, int]
+from fpinq.model.sessions import Account, Amounts
 
 _MODULUS = 2**256
 

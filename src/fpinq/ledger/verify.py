@@ -1,238 +1,38 @@
-"""Verify: the chain recomputed, and every step taken again by the kernel.
+"""Verify: the chain recomputed, and every event taken again by the fold that runs.
 
-What it trusts is the kernel and SHA-256. The entries must follow from each
-other, every recorded rule and charge must be what `step` gives, each answer must
-answer a charged query, once; and the totals in every entry and the accounts in
-the database must be what the entries add up to. A copy from before is whole too: only a head that was written
-down elsewhere tells it from the ledger.
+What it trusts is the kernel and SHA-256. For each entry, in order:
+
+    its text has its hash, it names the hash of the entry before, and is filed
+    under what it says                                       `entries.check_line`
+    it is an event that can have happened there: the recorded rule and charge are
+    what the kernel gives, an answer answers a charged query, once
+                                                             `model.sessions.take`
+    its totals are what the entries so far add up to         `totals`
+
+In the end the head is the last entry, and the accounts in the database are what
+the entries add up to. A copy from before is whole too: only a head that was
+written down elsewhere tells it from the ledger.
+
+`sharing` does the same with several processes, and finds the same.
 """
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
-from zlib import crc32
 
-from fpinq.ledger.entries import (
-    EVERY,
-    OWNER,
-    START,
-    Began,
-    Froze,
-    Head,
-    Line,
-    Registered,
-    Unfroze,
-    body_from,
-    check_line,
-    parsed,
-)
-from fpinq.ledger.errors import BadWire, LedgerCorrupt
+from fpinq.ledger.entries import START, Head, Line, Reader, check_line
+from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.opening import check_format
-from fpinq.ledger.programs import Budgets, Session, opened
-from fpinq.ledger.spending import amount, units
 from fpinq.ledger.store import Pages, Store
-from fpinq.ledger.totals import Account, Amounts, Totals
-from fpinq.ledger.wire import from_json
+from fpinq.ledger.totals import Totals
 from fpinq.model.accounts import certify
-from fpinq.model.actions import Action, Query
-from fpinq.model.closed import check_closed
-from fpinq.model.errors import BadAction, ProgramError
-from fpinq.model.semantics import Configuration, step_closed
+from fpinq.model.errors import NotAsRecorded
+from fpinq.model.sessions import NOTHING, Account, Amounts, Budgets, State, amounts, changed, take_closed
 
 # Fewer entries are verified sooner than processes are started.
 WORTH_SHARING = 50_000
-# What entries say; the same in each of a kind.
-_ACTION = EVERY | {"session", "analyst", "request", "action", "rule", "charged"}
-_ANSWER = EVERY | {"answers", "released"}
 ZERO = Fraction(0)
 Progress = Callable[[int, int], None]
-# Programs ask the same things again: an action is decoded once.
-MAX_DECODED = 20_000
-
-
-@dataclass
-class Replay:
-    """The fold of the kernel over entries: the budgets, and every session's configuration.
-
-    Sessions meet only in what they spend, so they can be shared out: replay
-    number `number` of `shares` takes the steps of its own sessions, and of the
-    others believes the charges, which another replay checks.
-    """
-
-    number: int = 0
-    shares: int = 1
-    budgets: Budgets = field(default_factory=Budgets)
-    totals: Totals = field(default_factory=Totals)
-    sessions: dict[str, Session] = field(default_factory=dict)
-    head: Head = START
-    # Charged queries without an answer (the process died, or is at it), and how many answers each awaits.
-    unanswered: dict[int, int] = field(default_factory=dict)
-    _others: dict[str, dict[str, Fraction | int]] = field(default_factory=dict)
-    _decoded: dict[str, Action] = field(default_factory=dict)
-
-    def configurations(self) -> dict[str, Configuration]:
-        """⟨E, C⟩ of every session."""
-        return {name: session.configuration for name, session in self.sessions.items()}
-
-    def take(self, stored: Line) -> None:
-        """One more entry; LedgerCorrupt if it does not follow."""
-        if self.shares > 1 and not self._is_own(stored):
-            self._believe(stored)
-        else:
-            fields = check_line(stored, self.head)
-            kind = fields["kind"]
-            if kind == "action":
-                self._step(stored, fields)
-            elif kind == "answer":
-                awaited = self._record(stored.seq, stored.answers)
-                if fields.keys() != _ANSWER or not _is_released(fields["released"], awaited):
-                    raise LedgerCorrupt(stored.seq, "does not release what was asked for")
-            else:
-                self._owner(stored.seq, fields)
-            if fields.get("totals") != self.totals.text:
-                raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
-        self.head = Head(stored.seq, stored.hash)
-
-    def _is_own(self, stored: Line) -> bool:
-        session = stored.session
-        if session is None:
-            return stored.seq % self.shares == self.number
-        if session in self.sessions or session == OWNER:
-            return True
-        return session not in self._others and crc32(session.encode()) % self.shares == self.number
-
-    def _believe(self, stored: Line) -> None:
-        """Another replay's entry: only what it charged."""
-        if stored.seq != self.head.seq + 1:
-            raise LedgerCorrupt(self.head.seq + 1, f"missing: entry {stored.seq} comes next")
-        if stored.session is None:
-            self._record(stored.seq, stored.answers)
-            return
-        charges = self._others.setdefault(stored.session, {})
-        if '"rule":"Query"' in stored.text:
-            fields = parsed(stored)
-            more: dict[str, int] = {}
-            try:
-                self.unanswered[stored.seq] = len(fields["action"]["queries"])
-                for root, cost in fields["charged"].items():
-                    charges[root], more[root] = _added(charges.get(root, 0), cost)
-                self.totals.take(self.budgets.add(fields["analyst"], more))
-            except (KeyError, AttributeError, TypeError, BadWire) as error:
-                raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
-
-    def _step(self, stored: Line, fields: dict[str, Any]) -> None:
-        seq = stored.seq
-        try:
-            session, analyst, rule = fields["session"], fields["analyst"], fields["rule"]
-            action, charged = self._action(stored.text, fields["action"]), fields["charged"]
-            if fields.keys() != _ACTION:
-                raise BadWire("it says more than an action does")
-        except (KeyError, BadWire, BadAction) as error:
-            raise LedgerCorrupt(seq, f"cannot be read: {error}") from None
-        program = self.sessions.get(session) or opened(analyst)
-        if program.analyst != analyst:
-            raise LedgerCorrupt(seq, "another analyst's session")
-        try:
-            decision = self.budgets.decide(program, action, step_closed)
-        except ProgramError as error:
-            raise LedgerCorrupt(seq, f"the kernel refuses the action: {error}") from None
-        if decision.transition.rule != rule:
-            raise LedgerCorrupt(seq, f"the rule is {decision.transition.rule}, not {rule}")
-        if {root: str(cost) for root, cost in decision.charged.items()} != charged:
-            raise LedgerCorrupt(seq, "the charge is not what the kernel charges")
-        if rule == "Query":
-            self.totals.take(self.budgets.add(analyst, decision.units))
-            assert isinstance(action, Query)
-            self.unanswered[seq] = len(action.queries)
-        self.sessions[session] = decision.session
-
-    def _action(self, text: str, data: Any) -> Action:
-        # Keys are sorted and written once, so a text begins with its one action, up to what comes next;
-        # nothing within an action is called so, and within a string the quotes would be escaped.
-        if text.rfind('"action":') != 1:
-            raise BadWire("its action is not where it belongs")
-        key = text[: text.find(',"analyst":')]
-        found = self._decoded.get(key)
-        if found is None:
-            if len(self._decoded) >= MAX_DECODED:
-                self._decoded.clear()
-            found = from_json(data, Action)
-            check_closed(found, Action)
-            self._decoded[key] = found
-        return found
-
-    def _record(self, seq: int, answers: int | None) -> int:
-        """A query is answered; how many answers it awaited."""
-        awaited = self.unanswered.pop(answers, None)  # type: ignore[arg-type]
-        if awaited is None:
-            raise LedgerCorrupt(seq, "answers what was not asked, or was answered before")
-        return awaited
-
-    def _owner(self, seq: int, fields: dict[str, Any]) -> None:
-        body = body_from(seq, fields)
-        if isinstance(body, Began) != (seq == 0):
-            raise LedgerCorrupt(seq, "a ledger begins once")
-        match body:
-            case Registered(name=name):
-                if name in self.budgets.roots:
-                    raise LedgerCorrupt(seq, f"{name!r} has a second budget")
-                try:
-                    self.budgets.known(body)
-                except ProgramError as error:
-                    raise LedgerCorrupt(seq, str(error)) from None
-                self.totals.take(self.budgets.register(body, seq))
-            case Froze(name=name):
-                self.budgets.frozen.add(name)
-            case Unfroze(name=name):
-                self.budgets.frozen.discard(name)
-
-
-def _is_released(released: Any, awaited: int) -> bool:
-    """Whether it is what so many queries release: numbers, or lists of them."""
-    return (
-        type(released) is list
-        and len(released) == awaited
-        and all(
-            type(each) is int or (type(each) is list and all(type(number) is int for number in each))
-            for each in released
-        )
-    )
-
-
-def _added(before: Fraction | int, cost: str) -> tuple[Fraction | int, int]:
-    """What a session was charged after one charge more, and the units that this takes.
-
-    As a number of units as long as it is a whole one, which is the usual case and a fast one.
-    """
-    exact = _exactly(cost)
-    if type(before) is int and type(exact) is int:
-        return before + exact, exact
-    was = amount(before) if isinstance(before, int) else before
-    now = was + (amount(exact) if isinstance(exact, int) else exact)
-    return now, units(now) - units(was)
-
-
-@lru_cache(MAX_DECODED)
-def _exactly(cost: str) -> Fraction | int:
-    """A charge in units if it is a whole number of them, else exactly."""
-    exact: Fraction = from_json(cost, Fraction)
-    return units(exact) if amount(units(exact)) == exact else exact
-
-
-def replay(entries: Iterable[Line]) -> Replay:
-    """The sessions and budgets after entries, oldest first, through the kernel.
-
-    Raises LedgerCorrupt at the first entry that does not follow from those
-    before; nothing after it can be trusted.
-    """
-    replayed = Replay()
-    for stored in entries:
-        replayed.take(stored)
-    return replayed
 
 
 @dataclass(frozen=True)
@@ -247,17 +47,40 @@ class Report:
     roots: dict[str, tuple[Fraction, Fraction]]
 
 
-@dataclass(frozen=True)
-class _Share:
-    """What one replay found: the head it came to, and what its own sessions spent."""
+@dataclass
+class Replay:
+    """The fold over entries: the state that their events make, the head and the totals."""
 
-    head: Head
-    expected: bool
-    sessions: int
-    unanswered: int
-    accounts: dict[Account, Amounts]
-    budgets: dict[str, Fraction]
-    spent: dict[str, Fraction]
+    state: State = NOTHING
+    head: Head = START
+    totals: Totals = field(default_factory=Totals)
+    reader: Reader = field(default_factory=Reader)
+
+    def take(self, stored: Line) -> None:
+        """One more entry; LedgerCorrupt if it does not follow."""
+        fields = check_line(stored, self.head)
+        event = self.reader.event(stored, fields)
+        try:
+            # The reader has asked of every action whether it is closed data.
+            self.state = take_closed(self.state, event)
+        except NotAsRecorded as error:
+            raise LedgerCorrupt(stored.seq, str(error)) from None
+        self.totals.take(changed(self.state.budgets, event))
+        if fields.get("totals") != self.totals.text:
+            raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
+        self.head = Head(stored.seq, stored.hash)
+
+
+def replay(entries: Iterable[Line]) -> Replay:
+    """The state after entries, oldest first, through the kernel.
+
+    Raises LedgerCorrupt at the first entry that does not follow from those
+    before; nothing after it can be trusted.
+    """
+    replayed = Replay()
+    for stored in entries:
+        replayed.take(stored)
+    return replayed
 
 
 def verify(
@@ -272,33 +95,91 @@ def verify(
     so that no older copy was put back. With several jobs a long ledger is
     shared out over that many processes.
     """
+    beside = read_beside(store)
+    if jobs > 1 and beside.last >= WORTH_SHARING:
+        from fpinq.ledger.sharing import shared_out
+
+        found = shared_out(store, beside.last, expect_head, progress, jobs)
+    else:
+        found = [replayed(store, beside.last, expect_head, progress)]
+    progress(beside.last + 1, beside.last + 1)
+    return concluded(found, beside)
+
+
+# ── before, on the way, and in the end ───────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the database says beside the entries: the head and the accounts; and its last entry."""
+
+    head: Head
+    accounts: dict[Account, Amounts]
+    last: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What replaying found: where it ended, whether an entry has the expected hash, what was spent."""
+
+    head: Head
+    expected: bool
+    sessions: int
+    unanswered: int
+    budgets: Budgets
+    spent: dict[str, Fraction]
+
+
+def read_beside(store: Store) -> Beside:
+    """What is beside the entries."""
     try:
         with store.reading() as statements:
             pages = Pages(statements)
             check_format(pages)
-            head, accounts = pages.head(), pages.accounts()
             pages.secret()
+            return Beside(pages.head(), pages.accounts(), pages.last())
     except LedgerCorrupt as error:
         raise LedgerCorrupt(max(error.seq, 0), error.what) from None
-    jobs = jobs if head.seq >= WORTH_SHARING else 1
-    shares = [(store.address, number, jobs, expect_head) for number in range(jobs)]
-    if jobs == 1:
-        found = [_share(store, 0, 1, expect_head, head.seq, progress)]
-    else:
-        with ProcessPoolExecutor(jobs - 1) as pool:
-            others = [pool.submit(_share_of, *share, head.seq) for share in shares[1:]]
-            results: list[_Share | LedgerCorrupt] = []
-            try:
-                results.append(_share(store, 0, jobs, expect_head, head.seq, progress))
-            except LedgerCorrupt as error:
-                results.append(error)
-            for other in others:
-                results.append(other.result())
-        if corrupt := [result for result in results if isinstance(result, LedgerCorrupt)]:
-            raise min(corrupt, key=lambda error: error.seq)
-        found = [result for result in results if isinstance(result, _Share)]
-    progress(head.seq + 1, head.seq + 1)
-    first = found[0]
+
+
+def replayed(store: Store, last: int, expect_head: str | None, progress: Progress) -> Found:
+    """The entries up to the last one, replayed. What is written meanwhile is left for the next time."""
+    whole = Replay()
+    expected = through(store, last, expect_head, progress, whole.take)
+    return found_by(whole, expected)
+
+
+def through(
+    store: Store, last: int, expect_head: str | None, progress: Progress, take: Callable[[Line], None]
+) -> bool:
+    """Take the entries up to the last one, in order. Whether one has the expected hash."""
+    expected, at = expect_head is None, START.seq
+    try:
+        with store.reading() as statements:
+            for stored in Pages(statements).after(START.seq, last):
+                take(stored)
+                at, expected = stored.seq, expected or stored.hash == expect_head
+                if at % 1000 == 0:
+                    progress(at, last + 1)
+    except LedgerCorrupt as error:
+        # The database itself may not know where.
+        raise error if error.seq >= 0 else LedgerCorrupt(at + 1, error.what) from None
+    return expected
+
+
+def found_by(whole: Replay, expected: bool) -> Found:
+    """What a replay found, with the certificate of every session's accounts."""
+    state = whole.state
+    sessions = [state.sessions[name] for name in state.sessions]
+    for session in sessions:
+        certify(session.configuration.accounts)
+    spent = {name: sum((each.spent(name) for each in sessions), ZERO) for name in state.budgets.roots}
+    return Found(whole.head, expected, len(sessions), len(state.awaited), state.budgets, spent)
+
+
+def concluded(found: Sequence[Found], beside: Beside) -> Report:
+    """The report, if the entries end where the head says and add up to the accounts."""
+    first, head = found[0], beside.head
     if first.head.seq < head.seq:
         raise LedgerCorrupt(first.head.seq + 1, "is missing: the head says that it was written")
     if first.head != head:
@@ -307,67 +188,16 @@ def verify(
         raise LedgerCorrupt(
             head.seq + 1, "is missing: no entry has the expected head; an older copy was put back"
         )
-    for share in found:
-        _check_accounts(share.accounts, accounts, head)
+    for each in found:
+        check_accounts(amounts(each.budgets, each.budgets.spent), beside.accounts, head)
     roots = {
-        name: (budget, sum((share.spent[name] for share in found), ZERO))
-        for name, budget in first.budgets.items()
+        name: (root.budget, sum((each.spent[name] for each in found), ZERO))
+        for name, root in first.budgets.roots.items()
     }
-    return Report(head.seq + 1, head, sum(share.sessions for share in found), first.unanswered, roots)
+    return Report(head.seq + 1, head, sum(each.sessions for each in found), first.unanswered, roots)
 
 
-def _share_of(
-    address: str, number: int, shares: int, expect_head: str | None, last: int
-) -> "_Share | LedgerCorrupt":
-    """One share, in a process of its own."""
-    from fpinq.ledger import open_store
-
-    with closing(open_store(address, create=False)) as store:
-        try:
-            return _share(store, number, shares, expect_head, last)
-        except LedgerCorrupt as error:
-            return error
-
-
-def _share(
-    store: Store,
-    number: int,
-    shares: int,
-    expect_head: str | None,
-    last: int,
-    progress: Progress = lambda done, total: None,
-) -> _Share:
-    """Replay the entries, taking the steps of one share of the sessions."""
-    replayed, expected = Replay(number, shares), expect_head is None
-    try:
-        with store.reading() as statements:
-            for stored in Pages(statements).after(START.seq):
-                if shares > 1 and stored.seq > last:  # written since
-                    break
-                replayed.take(stored)
-                expected = expected or stored.hash == expect_head
-                if stored.seq % 1000 == 0:
-                    progress(stored.seq, max(last, stored.seq) + 1)
-    except LedgerCorrupt as error:
-        if error.seq < 0:  # the database itself does not know where
-            raise LedgerCorrupt(replayed.head.seq + 1, error.what) from None
-        raise
-    for session in replayed.sessions.values():
-        certify(session.configuration.accounts)
-    budgets = replayed.budgets
-    spent = {n: sum((s.spent(n) for s in replayed.sessions.values()), ZERO) for n in budgets.roots}
-    return _Share(
-        replayed.head,
-        expected,
-        len(replayed.sessions),
-        len(replayed.unanswered),
-        budgets.accounts(),
-        {name: root.budget for name, root in budgets.roots.items()},
-        spent,
-    )
-
-
-def _check_accounts(owed: dict[Account, Amounts], accounts: dict[Account, Amounts], head: Head) -> None:
+def check_accounts(owed: dict[Account, Amounts], accounts: dict[Account, Amounts], head: Head) -> None:
     """The accounts in the database are what the entries add up to."""
     if owed != accounts:
         wrong = min(key for key in owed.keys() | accounts.keys() if owed.get(key) != accounts.get(key))

@@ -31,10 +31,10 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 from fpinq.ledger.errors import BadWire
 from fpinq.ledger.forms import form_of
-from fpinq.ledger.observations import Observation
 from fpinq.model.actions import Action
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Value
+from fpinq.model.traces import Observation
 
 T = TypeVar("T")
 Decoder = Callable[[Any, int], Any]

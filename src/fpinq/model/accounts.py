@@ -213,6 +213,16 @@ def price(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> di
     }
 
 
+def charged(before: Accounts, after: Accounts) -> dict[str, Fraction]:
+    """What was charged at each root between two states of the accounts, where that is anything."""
+    found = {}
+    for root in after.budgets:
+        was, now = before.counters.get(root, ZERO), after.counters.get(root, ZERO)
+        if was is not now and was != now:
+            found[root.name] = now - was
+    return found
+
+
 def scaling_factor(accounts: Accounts, sensitivity: Sensitivity) -> int:
     """How many records of the table one record of a root may change: the price of ε = 1 on fresh counters."""
     fresh = Accounts(accounts.budgets, partitions=accounts.partitions, mentions=accounts.mentions)

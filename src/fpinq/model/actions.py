@@ -73,4 +73,6 @@ class AskPrice:
     op: Tag["ask_price"] = field(default="ask_price", repr=False)
 
 
-Action = Silent | Assign | Partition | Query | AskScale | AskBudget | AskPrice
+# What asks for public facts: it changes nothing, and is not written down.
+Asking = AskScale | AskBudget | AskPrice
+Action = Silent | Assign | Partition | Query | Asking

@@ -92,6 +92,56 @@ class BadData(ProgramError):
     """Data that cannot be protected as it is: no such file, no columns, types that rows do not have."""
 
 
+class SameData(ProgramError):
+    """Data that is known under another name: it has one budget, whatever it is called."""
+
+    def __init__(self, name: str, known_as: str, *, alike: bool = False) -> None:
+        self.name, self.known_as = name, known_as
+        super().__init__(
+            f"{name!r} holds the records of {known_as!r} with other columns or types (all columns of the one "
+            f"are found in the other), and data has one budget: protect {known_as!r} as it was and select "
+            "from it. Other data that only looks the same needs a ledger of its own"
+            if alike
+            else f"the data of {name!r} is in this ledger already, as {known_as!r}: "
+            f"protect it with name={known_as!r} to go on with the budget that is left"
+        )
+
+
+class RegisteredDifferently(ProgramError):
+    """A data set whose budget, unit, columns or caps are not those that were promised."""
+
+    def __init__(self, name: str, what: str, recorded: str) -> None:
+        self.name, self.what = name, what
+        super().__init__(
+            f"{name!r} is in this ledger with another {what} ({recorded}): what was promised stays; "
+            f"protect it with the recorded {what}"
+        )
+
+
+class Frozen(ProgramError):
+    """A data set that its owner has frozen. Nothing was charged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"the owner has frozen {name!r}: it cannot be asked until it is unfrozen")
+
+
+class TooManyQueries(ProgramError):
+    """A session that has asked as many queries as one may. Nothing was charged."""
+
+    def __init__(self, at_most: int) -> None:
+        self.at_most = at_most
+        super().__init__(f"a session asks at most {at_most} queries, and this one has")
+
+
+class OthersSession(ProgramError):
+    """A session that another analyst opened."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        super().__init__("no such session of yours: open one")
+
+
 class BudgetExceeded(FpinqError):
     """⊥: the query would cost more than is left. Nothing was charged, nothing was asked of the data."""
 
@@ -104,6 +154,10 @@ class BudgetExceeded(FpinqError):
 
 class LedgerError(FpinqError):
     """The charge could not be made durable, so nothing was answered."""
+
+
+class NotAsRecorded(LedgerError):
+    """An event that was written down is not what the rules give where it stands."""
 
 
 class DataChanged(FpinqError):

@@ -10,6 +10,7 @@ returns the one transition there is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 
 from fpinq.model import accounts
@@ -119,11 +120,24 @@ TAU, BOTTOM = Tau(), Bottom()
 Label = Tau | Bottom | Told | Measure
 
 
+class Rule(StrEnum):
+    """The rules. Their names are written down, so they stay what they are."""
+
+    SILENT = "Silent"
+    ASSIGN = "Assign"
+    PARTITION = "Partition"
+    QUERY = "Query"
+    QUERY_BOTTOM = "Query⊥"
+    ASK_SCALE = "AskScale"
+    ASK_BUDGET = "AskBudget"
+    ASK_PRICE = "AskPrice"
+
+
 @dataclass(frozen=True)
 class Transition:
     """c ── label ──▸ configuration, by a rule."""
 
-    rule: str
+    rule: Rule
     label: Label
     configuration: Configuration
 
@@ -166,7 +180,7 @@ def silent(c: Configuration) -> Transition:
 
     ⟨P, E, C⟩ ── τ ──▸ ⟨P′, E, C⟩
     """
-    return Transition("Silent", TAU, c)
+    return Transition(Rule.SILENT, TAU, c)
 
 
 def assign(c: Configuration, action: Assign) -> Transition:
@@ -185,7 +199,7 @@ def assign(c: Configuration, action: Assign) -> Transition:
     sensitivity = accounts.combine(stability, [table.sensitivity for table in arguments])
     plan = Term(action.transformation, tuple(table.plan for table in arguments))
     environment = {**c.environment, action.target: Table(plan, shape, sensitivity)}
-    return Transition("Assign", TAU, Configuration(environment, c.accounts))
+    return Transition(Rule.ASSIGN, TAU, Configuration(environment, c.accounts))
 
 
 def partition(c: Configuration, action: Partition) -> Transition:
@@ -206,7 +220,7 @@ def partition(c: Configuration, action: Partition) -> Transition:
         target: Table(Term(PartOf(action.by, index), (table.plan,)), table.shape, {part: 1})
         for index, (target, part) in enumerate(zip(action.targets, parts, strict=True))
     }
-    return Transition("Partition", TAU, Configuration({**c.environment, **bound}, opened))
+    return Transition(Rule.PARTITION, TAU, Configuration({**c.environment, **bound}, opened))
 
 
 def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
@@ -219,7 +233,7 @@ def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
     With a partitioning it is a fresh partition whose parts are asked once each:
     their counters reach ε together, the maximum grows by ε, v·ε is forwarded.
     """
-    return Transition("Query", measured, Configuration(c.environment, charged))
+    return Transition(Rule.QUERY, measured, Configuration(c.environment, charged))
 
 
 def query_bottom(c: Configuration, charged: Accounts) -> Transition:
@@ -229,7 +243,7 @@ def query_bottom(c: Configuration, charged: Accounts) -> Transition:
     ────────────────────────────────────────────────
     ⟨P, E, C⟩ ── ⊥ ──▸ ⟨P′, E, C⟩
     """
-    return Transition("Query⊥", BOTTOM, c)
+    return Transition(Rule.QUERY_BOTTOM, BOTTOM, c)
 
 
 def ask_scale(c: Configuration, action: AskScale) -> Transition:
@@ -238,7 +252,7 @@ def ask_scale(c: Configuration, action: AskScale) -> Transition:
     ⟨P, E, C⟩ ── s ──▸ ⟨P′, E, C⟩
     """
     factor = accounts.scaling_factor(c.accounts, c.table(action.table).sensitivity)
-    return Transition("AskScale", Told(factor), c)
+    return Transition(Rule.ASK_SCALE, Told(factor), c)
 
 
 def ask_budget(c: Configuration) -> Transition:
@@ -247,7 +261,7 @@ def ask_budget(c: Configuration) -> Transition:
     ⟨P, E, C⟩ ── B − C ──▸ ⟨P′, E, C⟩
     """
     left = {root.name: amount for root, amount in accounts.remaining(c.accounts).items()}
-    return Transition("AskBudget", Told(left), c)
+    return Transition(Rule.ASK_BUDGET, Told(left), c)
 
 
 def ask_price(c: Configuration, action: AskPrice) -> Transition:
@@ -256,7 +270,7 @@ def ask_price(c: Configuration, action: AskPrice) -> Transition:
     ⟨P, E, C⟩ ── charge(C, v, ε) − C ──▸ ⟨P′, E, C⟩
     """
     added = accounts.price(c.accounts, c.table(action.table).sensitivity, epsilon(action.epsilon))
-    return Transition("AskPrice", Told({root.name: amount for root, amount in added.items()}), c)
+    return Transition(Rule.ASK_PRICE, Told({root.name: amount for root, amount in added.items()}), c)
 
 
 # ── side conditions ──────────────────────────────────────────────────────────────────

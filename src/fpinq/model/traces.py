@@ -10,15 +10,22 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fpinq.model.accounts import charged
 from fpinq.model.actions import Action
 from fpinq.model.semantics import Bottom, Configuration, Measure, Tau, Told, step
+
+# One integer per coordinate, or the grid point or candidate that was chosen.
+Released = tuple[int, ...] | int
 
 
 @dataclass(frozen=True)
 class Answered:
-    """v⃗: the released answers, one per part."""
+    """v⃗: what a query released, one for each part; and what it was charged at every root it touched."""
 
-    answers: tuple[int, ...]
+    released: tuple[Released, ...]
+    charged: Mapping[str, Fraction]
+
+    op = "answered"
 
 
 Observation = Tau | Bottom | Told | Answered
@@ -51,8 +58,9 @@ def _extend(client: Client, trace: Trace, distribution: Distribution) -> Iterato
     transition = step(trace.configuration, client(trace.observations))
     label = transition.label
     if isinstance(label, Measure):
+        cost = charged(trace.configuration.accounts, transition.configuration.accounts)
         for answers, probability in distribution(label).items():
-            seen = (*trace.observations, Answered(answers))
+            seen = (*trace.observations, Answered(answers, cost))
             yield Trace(seen, trace.probability * probability, transition.configuration)
     else:
         yield Trace((*trace.observations, label), trace.probability, transition.configuration)

@@ -6,18 +6,31 @@ the same budgets, in memory.
 
 import os
 from collections.abc import Iterable
-from itertools import count
 from threading import RLock
 from typing import Any, Protocol
 
-from fpinq.ledger import Acted, Registered, Released
+from fpinq.ledger import Acted
 from fpinq.ledger.ledger import Check
-from fpinq.ledger.programs import Budgets, Session, check_owner, check_queries, opened
-from fpinq.model.actions import Action, TableVariable
+from fpinq.model.actions import Action, Asking, Silent, TableVariable
 from fpinq.model.errors import LedgerError
+from fpinq.model.events import Began, Recorded, Registered
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import Configuration
+from fpinq.model.sessions import (
+    NOTHING,
+    Session,
+    check_owner,
+    check_queries,
+    configuration,
+    decide,
+    entered,
+    forgotten,
+    known,
+    opened,
+    take,
+)
+from fpinq.model.traces import Released
 
 
 class Record(Protocol):
@@ -51,12 +64,10 @@ class Record(Protocol):
 
 
 class InMemory:
-    """No record beyond the configurations themselves: the budget lives as long as the process."""
+    """The fold of what happens, kept nowhere: the budget lives as long as the process."""
 
     def __init__(self) -> None:
-        self._budgets = Budgets()
-        self._sessions: dict[str, Session] = {}
-        self._numbers = count(1)
+        self._state = take(NOTHING, Began("in memory"))
         self._lock = RLock()
         self._process = os.getpid()
 
@@ -79,43 +90,46 @@ class InMemory:
                 "ask in the parent, or protect again in the child, with ledger=…"
             )
         with self._lock:
-            decision = self._budgets.decide(self._session(session, analyst), action)
+            number = self._state.events
+            decision = decide(self._state.budgets, self._session(session, analyst), action)
             transition = decision.transition
             check_queries(decision.session, queries_at_most)
             check(transition.label)
-            self._budgets.add(analyst, decision.units)
-            self._sessions[session] = decision.session
-        return Acted(transition.label, transition.rule, decision.charged, next(self._numbers))
+            if isinstance(action, Silent | Asking):
+                return Acted(transition.label, transition.rule, {})
+            self._state = entered(self._state, session, decision)
+        return Acted(transition.label, transition.rule, decision.charged, number)
 
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
-        """Nothing is kept."""
+        """What is released for a query, once."""
+        with self._lock:
+            self._state = take(self._state, Recorded(seq, released))
         return released
 
     def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A data set with a budget of its own."""
         root = Registered.of(name, shape, budget, **facts)
         with self._lock:
-            if (known := self._budgets.known(root)) is not None:
-                return known
-            self._budgets.register(root, next(self._numbers))
+            if (found := known(self._state.budgets, root)) is not None:
+                return found
+            self._state = take(self._state, root)
         return root
 
     def check(self, name: str, budget: object, **facts: Any) -> None:
         """Raise what register would."""
-        self._budgets.known(Registered.of(name, Schema(()), budget, **facts), but_shape=True)
+        known(self._state.budgets, Registered.of(name, Schema(()), budget, **facts), but_shape=True)
 
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
         with self._lock:
-            return self._budgets.configuration(self._session(session, analyst))
+            return configuration(self._state.budgets, self._session(session, analyst))
 
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
         """Forget table variables."""
         with self._lock:
-            if session in self._sessions:
-                self._sessions[session] = self._sessions[session].without(variables)
+            self._state = forgotten(self._state, session, variables)
 
     def _session(self, name: str, analyst: str | None) -> Session:
-        session = self._sessions.get(name) or opened(analyst)
+        session = self._state.sessions.get(name) or opened(analyst)
         check_owner(session, name, analyst)
         return session

@@ -1,0 +1,137 @@
+"""Events: all that is ever written down, in the order in which it happened. Closed data.
+
+    ledger    the first: which ledger this is
+    root      a data set: name, shape, budget, content hashes, unit, caps
+    action    one step of a program: the action, the rule that applied, what it charged
+    answer    what was released for a query
+    freeze    a data set may not be asked until it is unfrozen
+    unfreeze
+
+`kind` is what stands in the entry: it stays, whatever the classes are called.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from fpinq.model.actions import Action
+from fpinq.model.epsilon import budget as exact_budget
+from fpinq.model.plans import Shape
+from fpinq.model.semantics import Rule
+from fpinq.model.traces import Released
+
+# The form in which events are written.
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Began:
+    """The first event. The id is random: no two ledgers have the same hashes."""
+
+    id: str
+    format: int = FORMAT
+
+    kind: ClassVar[str] = "ledger"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A root: a data set with a budget of its own.
+
+    `contents` are hashes of its data. An analyst may spend at most
+    `caps[analyst]` of the budget, or `cap` if not listed; None is no limit but
+    the budget. A block is a root that was appended to another, `block_of`.
+    `read_off` says that the types of its columns were not stated but read off
+    the data.
+    """
+
+    name: str
+    shape: Shape
+    budget: Fraction
+    contents: tuple[str, ...] = ()
+    unit: str | None = None
+    caps: Mapping[str, Fraction] | None = None
+    cap: Fraction | None = None
+    block_of: str | None = None
+    read_off: bool = False
+    # Of tables in memory, a seal of each column (`ledger.alike`).
+    columns: tuple[tuple[str, ...], ...] = ()
+
+    kind: ClassVar[str] = "root"
+
+    @staticmethod
+    def of(
+        name: str,
+        shape: Shape,
+        budget: object,
+        *,
+        contents: Iterable[str] = (),
+        unit: str | None = None,
+        caps: Mapping[str, object] | None = None,
+        cap: object = None,
+        block_of: str | None = None,
+        read_off: bool = False,
+        columns: tuple[tuple[str, ...], ...] = (),
+    ) -> "Registered":
+        """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
+        own = {who: exact_budget(limit) for who, limit in sorted(caps.items())} if caps else None
+        limit = None if cap is None else exact_budget(cap)
+        hashes = tuple(sorted(set(contents)))
+        return Registered(
+            name, shape, exact_budget(budget), hashes, unit, own, limit, block_of, read_off, columns
+        )
+
+    def cap_of(self, analyst: str | None) -> Fraction | None:
+        """How much of the budget an analyst may spend; None if there is no limit of their own."""
+        if analyst is None:
+            return None
+        return (self.caps or {}).get(analyst, self.cap)
+
+
+@dataclass(frozen=True)
+class Took:
+    """A program took a step: its action, the rule that applied and what it charged at each root."""
+
+    session: str
+    analyst: str | None
+    request: str | None
+    action: Action
+    rule: Rule
+    charged: Mapping[str, Fraction]
+
+    kind: ClassVar[str] = "action"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was released for the query that was event number `answers`."""
+
+    answers: int
+    released: tuple[Released, ...]
+
+    kind: ClassVar[str] = "answer"
+
+
+@dataclass(frozen=True)
+class Froze:
+    """The owner froze a data set: no query of it is answered."""
+
+    name: str
+
+    kind: ClassVar[str] = "freeze"
+
+
+@dataclass(frozen=True)
+class Unfroze:
+    """The owner unfroze a data set."""
+
+    name: str
+
+    kind: ClassVar[str] = "unfreeze"
+
+
+Event = Began | Registered | Took | Recorded | Froze | Unfroze
+KINDS: Mapping[str, type[Event]] = {
+    event.kind: event for event in (Began, Registered, Took, Recorded, Froze, Unfroze)
+}

@@ -1,0 +1,426 @@
+"""Sessions: programs under one set of budgets, as a fold of what is written down.
+
+A session is one client program: its environment and its accounts are what
+`step` makes of its own actions, from nothing. Partitions are a session's own,
+so what several sessions charge at a root adds up, and
+
+    C(session) ≤ B − (what the others were charged)
+
+is C ≤ B for all of them together. So each session steps with the budgets that
+the others leave it; an analyst's cap is a second such bound.
+
+`decide` is the one place where a session steps, and `take` the one fold of
+events. A record in memory, a ledger, its verification and the checker run these:
+what a session may do is decided here and nowhere else.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+from fpinq.model.accounts import Accounts, Root, charged
+from fpinq.model.actions import Action, AskBudget, Query, TableVariable
+from fpinq.model.closed import check_closed
+from fpinq.model.errors import (
+    BadAction,
+    DataChanged,
+    Frozen,
+    NotAsRecorded,
+    OthersSession,
+    ProgramError,
+    RegisteredDifferently,
+    SameData,
+    TooManyQueries,
+    UnknownTable,
+)
+from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.maps import Map
+from fpinq.model.plans import RootTable, roots_of
+from fpinq.model.semantics import Configuration, Label, Measure, Rule, Table, Transition, step_closed
+from fpinq.model.units import less, units
+
+ZERO = Fraction(0)
+# The rules of the others do not depend on what is left.
+LOOK_AT_BUDGETS = (Query, AskBudget)
+
+# A root's name and an analyst's, or "" for the root itself: where a charge goes.
+Account = tuple[str, str]
+# What is spent and the total, in units.
+Amounts = tuple[int, int]
+
+
+class Session(NamedTuple):
+    """One client program: whose it is, its configuration, what it has taken of each root, its queries."""
+
+    analyst: str | None
+    configuration: Configuration
+    taken: Mapping[str, int]  # in units
+    queries: int = 0  # those that were charged
+
+    def spent(self, root: str) -> Fraction:
+        """What this session was charged at a root, exactly."""
+        return self.configuration.accounts.counters.get(Root(root), ZERO)
+
+    def without(self, variables: Iterable[TableVariable]) -> "Session":
+        """The session, with these variables forgotten."""
+        gone, c = set(variables), self.configuration
+        kept = {variable: table for variable, table in c.environment.items() if variable not in gone}
+        return self._replace(configuration=replace(c, environment=kept))
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What was promised, and what is gone of it: all that sessions share.
+
+    since is the number of the event with which a root arrived. spent is in
+    units: (root, analyst) ↦ units for analysts with a cap of their own,
+    (root, "") ↦ units of all sessions together.
+    """
+
+    roots: Mapping[str, Registered] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
+    spent: Map[Account, int] = field(default_factory=Map)
+    frozen: frozenset[str] = frozenset()
+
+    def promised(self, account: Account) -> Fraction | None:
+        """What was promised: a root's budget, or an analyst's cap; None if there is no such account."""
+        name, analyst = account
+        root = self.roots.get(name)
+        return None if root is None else root.cap_of(analyst) if analyst else root.budget
+
+
+class Decision(NamedTuple):
+    """What a step of a session does: the session and the budgets after it, and the charge at each root."""
+
+    session: Session
+    budgets: Budgets
+    transition: Transition
+    charged: Mapping[str, Fraction]
+
+
+class State(NamedTuple):
+    """All that events make.
+
+    awaited are the charged queries without an answer yet: the number of the
+    event ↦ how many answers it awaits.
+    """
+
+    budgets: Budgets
+    sessions: Map[str, Session]
+    awaited: Map[int, int]
+    events: int
+
+
+# Before the first event.
+NOTHING = State(Budgets(), Map(), Map(), 0)
+
+
+# ── the fold ─────────────────────────────────────────────────────────────────────────
+
+
+def take(state: State, event: Event) -> State:
+    """The state after one more event; NotAsRecorded if that cannot have happened there."""
+    if isinstance(event, Took):
+        check_event(event)
+    return take_closed(state, event)
+
+
+def take_closed(state: State, event: Event) -> State:
+    """The same, of an event whose action `check_closed` has let pass."""
+    if isinstance(event, Began) != (state.events == 0):
+        raise NotAsRecorded("a ledger begins once")
+    match event:
+        case Took():
+            return took(state, event)
+        case Recorded():
+            return recorded(state, event)
+        case _:
+            return state._replace(budgets=owned(state.budgets, event, state.events), events=state.events + 1)
+
+
+def took(state: State, event: Took) -> State:
+    """A step, as it was decided then: by the same rule, at the same charge.
+
+    S(s) = σ    decide(B, σ, a) = σ′, B′ by rule at charge
+    ──────────────────────────────────────────────────────
+    ⟨B, S⟩ ── took(s, a, rule, charge) ──▸ ⟨B′, S[s ↦ σ′]⟩
+    """
+    session = state.sessions.get(event.session) or opened(event.analyst)
+    return entered(state, event.session, decided(state.budgets, session, event))
+
+
+def recorded(state: State, event: Recorded) -> State:
+    """An answer, to a query that was charged and not yet answered."""
+    awaited = state.awaited.get(event.answers)
+    if awaited is None:
+        raise NotAsRecorded("answers what was not asked, or was answered before")
+    if len(event.released) != awaited:
+        raise NotAsRecorded("does not release what was asked for")
+    return State(state.budgets, state.sessions, state.awaited.without(event.answers), state.events + 1)
+
+
+def owned(budgets: Budgets, event: Event, number: int) -> Budgets:
+    """The budgets after an event of the owner's."""
+    match event:
+        case Registered():
+            return registered(budgets, event, number)
+        case Froze(name=name):
+            return replace(budgets, frozen=budgets.frozen | {name})
+        case Unfroze(name=name):
+            return replace(budgets, frozen=budgets.frozen - {name})
+        case _:
+            return budgets
+
+
+def registered(budgets: Budgets, root: Registered, number: int) -> Budgets:
+    """One more data set, of which nothing is spent; it has one budget, whatever it is called."""
+    if root.name in budgets.roots:
+        raise NotAsRecorded(f"{root.name!r} has a second budget")
+    try:
+        known(budgets, root)
+    except ProgramError as error:
+        raise NotAsRecorded(str(error)) from None
+    return Budgets(
+        {**budgets.roots, root.name: root},
+        {**budgets.since, root.name: number},
+        budgets.spent.put((root.name, ""), 0),
+        budgets.frozen,
+    )
+
+
+def entered(state: State, name: str, decision: Decision) -> State:
+    """The state after a decision about a session."""
+    label, awaited = decision.transition.label, state.awaited
+    if isinstance(label, Measure):
+        awaited = awaited.put(state.events, len(label.queries))
+    return State(decision.budgets, state.sessions.put(name, decision.session), awaited, state.events + 1)
+
+
+def forgotten(state: State, name: str, variables: Iterable[TableVariable]) -> State:
+    """The state, with variables forgotten that a session will not use again: no event, and no charge."""
+    session = state.sessions.get(name)
+    if session is None:
+        return state
+    return state._replace(sessions=state.sessions.put(name, session.without(variables)))
+
+
+# ── one step ─────────────────────────────────────────────────────────────────────────
+
+
+def decide(budgets: Budgets, session: Session, action: Action) -> Decision:
+    """The one step that a session's action takes now; raises ProgramError, and nothing happens."""
+    check_closed(action, Action)
+    return decide_closed(budgets, session, action)
+
+
+def decide_closed(budgets: Budgets, session: Session, action: Action) -> Decision:
+    """The same, of an action that `check_closed` has let pass."""
+    session = seeing(budgets, session)
+    c = session.configuration
+    if type(action) in LOOK_AT_BUDGETS:
+        c = with_budgets(c, left_to(budgets, session))
+    transition = step_closed(c, action)
+    check_thawed(budgets, transition.label)
+    return after(budgets, session, transition)
+
+
+def after(budgets: Budgets, session: Session, transition: Transition) -> Decision:
+    """What a step leaves. A charge is in units for the others; it counts at once, for all of them."""
+    if transition.rule is not Rule.QUERY:
+        return Decision(session._replace(configuration=transition.configuration), budgets, transition, {})
+    accounts = transition.configuration.accounts
+    cost = charged(session.configuration.accounts, accounts)
+    taken = {name: units(accounts.counters[Root(name)]) for name in cost}
+    more = {name: now - session.taken.get(name, 0) for name, now in taken.items()}
+    then = Session(session.analyst, transition.configuration, {**session.taken, **taken}, session.queries + 1)
+    return Decision(then, spend(budgets, session.analyst, more), transition, cost)
+
+
+def left_to(budgets: Budgets, session: Session) -> dict[Root, Fraction]:
+    """The budgets that a session steps with: what the others leave it.
+
+    B − (Σ spent − own), and no more than cap − (the analyst's − own)
+    """
+    left: dict[Root, Fraction] = {}
+    for name, root in budgets.roots.items():
+        own = session.taken.get(name, 0)
+        limit = less(root.budget, budgets.spent[name, ""] - own)
+        cap = root.cap_of(session.analyst)
+        if cap is not None:
+            limit = min(limit, less(cap, budgets.spent.get((name, session.analyst), 0) - own))
+        left[Root(name)] = limit
+    return left
+
+
+def spend(budgets: Budgets, analyst: str | None, more: Mapping[str, int]) -> Budgets:
+    """The budgets, with so many more units of each root spent by an analyst."""
+    spent = budgets.spent
+    for account in accounts_of(budgets, analyst, more):
+        spent = spent.put(account, spent.get(account, 0) + more[account[0]])
+    return Budgets(budgets.roots, budgets.since, spent, budgets.frozen) if more else budgets
+
+
+def accounts_of(budgets: Budgets, analyst: str | None, names: Iterable[str]) -> list[Account]:
+    """The accounts that a charge goes to: each root's, and the analyst's where there is a cap."""
+    own = [(name, "") for name in names]
+    if analyst is None:
+        return own
+    return own + [(name, analyst) for name, _ in own if budgets.roots[name].cap_of(analyst) is not None]
+
+
+def check_thawed(budgets: Budgets, label: Label) -> None:
+    """Frozen if a measurement reads a data set that its owner froze."""
+    if budgets.frozen and isinstance(label, Measure) and (cold := roots_of(label.plan) & budgets.frozen):
+        raise Frozen(min(cold))
+
+
+# ── a step that was taken before ─────────────────────────────────────────────────────
+
+
+def check_event(event: Took) -> None:
+    """NotAsRecorded unless an event's action is closed data."""
+    try:
+        check_closed(event.action, Action)
+    except BadAction as error:
+        raise NotAsRecorded(f"the kernel refuses the action: {error}") from None
+
+
+def decided(budgets: Budgets, session: Session, event: Took) -> Decision:
+    """The decision about an event's action; NotAsRecorded unless it is the recorded one."""
+    if session.analyst != event.analyst:
+        raise NotAsRecorded("another analyst's session")
+    try:
+        decision = decide_closed(budgets, session, event.action)
+    except ProgramError as error:
+        raise NotAsRecorded(f"the kernel refuses the action: {error}") from None
+    if decision.transition.rule is not event.rule:
+        raise NotAsRecorded(f"the rule is {decision.transition.rule}, not {event.rule}")
+    if decision.charged != event.charged:
+        raise NotAsRecorded("the charge is not what the kernel charges")
+    return decision
+
+
+def followed(budgets: Budgets, session: Session, event: Took, number: int) -> Session:
+    """A session after an event of its own, with that number, whatever the others did.
+
+    A refusal changes nothing. A charge was within what the others left, so it
+    is within what there is if there are no others.
+    """
+    session = seeing(budgets, session, number)
+    if event.rule is Rule.QUERY_BOTTOM and session.analyst == event.analyst:
+        return session
+    return decided(alone(budgets, session), session, event).session
+
+
+def alone(budgets: Budgets, session: Session) -> Budgets:
+    """The budgets as if a session were the only one: the roots that it sees, and what it took of them."""
+    names = [root.name for root in session.configuration.accounts.budgets]
+    accounts = accounts_of(budgets, session.analyst, names)
+    spent = {account: session.taken.get(account[0], 0) for account in accounts}
+    return Budgets({name: budgets.roots[name] for name in names}, budgets.since, Map(spent))
+
+
+# ── what a session sees ──────────────────────────────────────────────────────────────
+
+
+def opened(analyst: str | None) -> Session:
+    """A program that has done nothing yet."""
+    return Session(analyst, Configuration({}, Accounts({})), {})
+
+
+def seeing(budgets: Budgets, session: Session, before: int | None = None) -> Session:
+    """A session that sees the roots there were before an event, or are now."""
+    c = session.configuration
+    if len(c.accounts.budgets) == len(budgets.roots):
+        return session
+    seen = [name for name in budgets.roots if before is None or budgets.since[name] < before]
+    fresh = [name for name in seen if Root(name) not in c.accounts.budgets]
+    tables = {name: Table(RootTable(name), budgets.roots[name].shape, {Root(name): 1}) for name in fresh}
+    totals = {Root(name): budgets.roots[name].budget for name in seen}
+    environment = {**c.environment, **tables}
+    return session._replace(configuration=with_budgets(replace(c, environment=environment), totals))
+
+
+def configuration(budgets: Budgets, session: Session) -> Configuration:
+    """⟨E, C⟩ of a session, with the budgets that the others leave it."""
+    session = seeing(budgets, session)
+    return with_budgets(session.configuration, left_to(budgets, session))
+
+
+def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:
+    """A configuration under other budgets."""
+    a = c.accounts
+    accounts = Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima, a.mentions)
+    return Configuration(c.environment, accounts)
+
+
+def check_queries(session: Session, at_most: int | None) -> None:
+    """TooManyQueries if a session would have asked more than that."""
+    if at_most is not None and session.queries > at_most:
+        raise TooManyQueries(at_most)
+
+
+def check_owner(session: Session, name: str, analyst: str | None) -> None:
+    """OthersSession unless the session is the analyst's."""
+    if session.analyst != analyst:
+        raise OthersSession(name)
+
+
+# ── what was promised ────────────────────────────────────────────────────────────────
+
+
+def known(budgets: Budgets, root: Registered, *, but_shape: bool = False) -> Registered | None:
+    """What was promised for a data set that is to be registered; None if it is new.
+
+    DataChanged if the name stands for other data, SameData if the data has
+    another name, RegisteredDifferently if something else was promised.
+    """
+    found = budgets.roots.get(root.name)
+    if found is not None:
+        check_same(found, root, but_shape=but_shape)
+        return found
+    contents = set(root.contents)
+    for other in budgets.roots.values():
+        if not contents.isdisjoint(other.contents):
+            raise SameData(root.name, other.name)
+    if root.block_of is not None and root.block_of not in budgets.roots:
+        raise UnknownTable(root.block_of, budgets.roots)
+    return None
+
+
+def check_same(known: Registered, root: Registered, *, but_shape: bool = False) -> None:
+    """A known data set again: DataChanged or RegisteredDifferently unless it is what was promised."""
+    if known.contents != root.contents:
+        raise DataChanged(root.name)
+    for what, recorded, given in (
+        ("budget", known.budget, root.budget),
+        ("unit", known.unit, root.unit),
+        ("columns", known.shape, known.shape if but_shape else root.shape),
+        ("caps", (known.caps or {}, known.cap), (root.caps or {}, root.cap)),
+    ):
+        if recorded != given:
+            shown = "see fpinq ledger show" if what in ("columns", "caps") else str(recorded)
+            raise RegisteredDifferently(root.name, what, shown)
+
+
+def changed(budgets: Budgets, event: Event) -> dict[Account, Amounts]:
+    """The accounts that an event changed, as they are after it."""
+    match event:
+        case Registered(name=name):
+            return amounts(budgets, [(name, "")])
+        case Took(analyst=analyst, charged=cost) if cost:
+            return amounts(budgets, accounts_of(budgets, analyst, cost))
+        case _:
+            return {}
+
+
+def amounts(budgets: Budgets, accounts: Iterable[Account]) -> dict[Account, Amounts]:
+    """What is spent of accounts, and their totals."""
+    return {account: (budgets.spent[account], _total(budgets, account)) for account in accounts}
+
+
+def _total(budgets: Budgets, account: Account) -> int:
+    promised = budgets.promised(account)
+    assert promised is not None
+    return units(promised)
