@@ -3,6 +3,7 @@
 The files in golden/ were made by earlier versions. Lines are added to them, never changed.
 """
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,11 +19,12 @@ from fpinq.ledger.errors import OtherFormat
 from fpinq.ledger.store import Pages
 from fpinq.ledger.verify import verify
 from fpinq.model.actions import Action
-from fpinq.model.events import Event
+from fpinq.model.events import FORMAT, Event
 from fpinq.model.expressions import Type
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import Plan, Shape
 from fpinq.model.traces import Observation
+from fpinq.runtime.refusals import FAILURES
 from ledger.damage import behind_the_back, rewrite
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -235,3 +237,29 @@ def test_a_newer_ledger_is_refused_whatever_else_is_in_it(format_2: Path) -> Non
         open_ledger(format_2)
     with closing(open_store(format_2)) as store, pytest.raises(OtherFormat, match="newer fpinq"):
         verify(store)
+
+
+# ── the description ──────────────────────────────────────────────────────────────────
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/formats.md").read_text(encoding="utf-8")
+
+
+def test_the_page_describes_every_form_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|( `\w+\??`: [^|]*| *)\|$", PAGE, re.MULTILINE)
+    described = {(op, " ".join(re.findall(r"`(\w+\??)`: ", fields))) for op, fields in rows}
+    words = [*forms.FORMS.items(), *forms.ENTRIES.items()]
+    ours = {(op, " ".join(re.sub(r"=\w+", "", word) for word in form.split())) for op, form in words}
+    assert {row for row in described if row not in ours and row[0] not in CODES} == set()
+    assert ours <= described
+
+
+def test_the_page_has_the_versions_the_operators_and_the_fields_of_errors() -> None:
+    assert f"| the wire | {wire.VERSION} |" in PAGE
+    assert f"| the ledger | {FORMAT} |" in PAGE
+    assert all(f"`{operator}`" in PAGE for operator in OPERATORS)
+    for failure in FAILURES.values():
+        named = ", ".join(f"`{name}`" for name in failure.fields)
+        assert (f"| `{failure.code}` | {named} |" in PAGE) == bool(failure.fields)
+
+
+CODES = {failure.code for failure in FAILURES.values()}

@@ -68,49 +68,50 @@ class Unavailable(FpinqError):
 
 
 class Failure(NamedTuple):
-    """How an error looks from outside."""
+    """How an error looks from outside. fields: what it carries besides its message, by name."""
 
     code: str
     status: int
     exit_code: int
+    fields: tuple[str, ...] = ()
 
 
 # An error has the row of its own class or of the nearest class above it.
 FAILURES: dict[type[Exception], Failure] = {
     ProgramError: Failure("program_error", 400, 2),
-    errors.UnknownTable: Failure("unknown_table", 404, 2),
-    errors.UnknownColumn: Failure("unknown_column", 400, 2),
+    errors.UnknownTable: Failure("unknown_table", 404, 2, ("table",)),
+    errors.UnknownColumn: Failure("unknown_column", 400, 2, ("column", "known")),
     errors.BadEpsilon: Failure("bad_epsilon", 400, 2),
     errors.BadExpression: Failure("bad_expression", 400, 2),
     errors.BadTransformation: Failure("bad_transformation", 400, 2),
-    errors.WrongArity: Failure("wrong_arity", 400, 2),
-    errors.UnboundedStability: Failure("unbounded_stability", 400, 2),
+    errors.WrongArity: Failure("wrong_arity", 400, 2, ("takes", "given")),
+    errors.UnboundedStability: Failure("unbounded_stability", 400, 2, ("argument",)),
     errors.BadPartition: Failure("bad_partition", 400, 2),
     errors.BadQuery: Failure("bad_query", 400, 2),
     errors.BadData: Failure("bad_data", 400, 2),
     recorded.BadWire: Failure("bad_wire", 400, 2),
-    OtherVersion: Failure("other_version", 400, 2),
+    OtherVersion: Failure("other_version", 400, 2, ("client", "server")),
     TooLarge: Failure("too_large", 413, 2),
     NotAuthenticated: Failure("not_authenticated", 401, 4),
     NotAllowed: Failure("not_allowed", 403, 4),
-    recorded.TooManyQueries: Failure("too_many_queries", 403, 2),
-    recorded.OthersSession: Failure("unknown_session", 404, 2),
+    recorded.TooManyQueries: Failure("too_many_queries", 403, 2, ("at_most",)),
+    recorded.OthersSession: Failure("unknown_session", 404, 2, ("session",)),
     UnknownDataSet: Failure("unknown_data_set", 404, 2),
-    recorded.RequestReused: Failure("request_reused", 409, 2),
-    recorded.SameData: Failure("same_data", 409, 2),
-    recorded.RegisteredDifferently: Failure("registered_differently", 409, 2),
+    recorded.RequestReused: Failure("request_reused", 409, 2, ("request_id",)),
+    recorded.SameData: Failure("same_data", 409, 2, ("name", "known_as")),
+    recorded.RegisteredDifferently: Failure("registered_differently", 409, 2, ("name", "what")),
     errors.BudgetExceeded: Failure("budget_exceeded", 402, 3),
-    recorded.Frozen: Failure("frozen", 423, 5),
-    errors.DataChanged: Failure("data_changed", 409, 5),
+    recorded.Frozen: Failure("frozen", 423, 5, ("name",)),
+    errors.DataChanged: Failure("data_changed", 409, 5, ("root",)),
     TooManyRequests: Failure("too_many_requests", 429, 6),
     errors.LedgerError: Failure("ledger_error", 503, 6),
-    recorded.LedgerCorrupt: Failure("ledger_corrupt", 500, 70),
-    recorded.LedgerRolledBack: Failure("ledger_rolled_back", 500, 70),
+    recorded.LedgerCorrupt: Failure("ledger_corrupt", 500, 70, ("seq", "what")),
+    recorded.LedgerRolledBack: Failure("ledger_rolled_back", 500, 70, ("seq", "what")),
     recorded.NoLedger: Failure("no_ledger", 503, 6),
-    recorded.OtherFormat: Failure("other_format", 503, 6),
+    recorded.OtherFormat: Failure("other_format", 503, 6, ("found", "reads")),
     errors.UnfitEngine: Failure("unfit_engine", 500, 6),
     Unavailable: Failure("unavailable", 503, 6),
-    errors.EngineError: Failure("engine_error", 500, 7),
+    errors.EngineError: Failure("engine_error", 500, 7, ("reference",)),
     FpinqError: Failure("error", 500, 1),
     KernelViolation: Failure("kernel_violation", 500, 70),
 }
@@ -125,8 +126,9 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def fields_of(error: FpinqError) -> dict[str, Any]:
-    """What an error carries besides its message, as far as it is plain."""
-    return {name: value for name, value in vars(error).items() if _is_plain(value)}
+    """What an error carries besides its message: what its row names, and it has."""
+    carried = vars(error)
+    return {name: carried[name] for name in failure_of(error).fields if name in carried}
 
 
 def error_of(code: str, message: str, fields: dict[str, Any]) -> Exception:
@@ -142,9 +144,3 @@ def error_of(code: str, message: str, fields: dict[str, Any]) -> Exception:
 def every_failure() -> Iterator[tuple[type[Exception], Failure]]:
     """The whole table, for documentation."""
     return iter(FAILURES.items())
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, tuple | list):
-        return all(_is_plain(item) for item in value)
-    return value is None or type(value) in (bool, int, str)
