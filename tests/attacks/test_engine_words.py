@@ -21,7 +21,7 @@ import pytest
 
 import fpinq as fp
 from fpinq.engines import owner
-from fpinq.engines.duckdb import DuckDB, statistics
+from fpinq.engines.duckdb import DuckDB, engine
 from fpinq.engines.spark import Spark
 from fpinq.model.plans import RootTable
 from fpinq.model.statistics import Records
@@ -74,13 +74,13 @@ def refuses(*given: object, **named: object) -> Any:
 
 def quotes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB's own message, of a cast that fails on a row."""
-    lower = statistics.lower
+    lower = engine.lower
 
     def wrong(*given: Any) -> Any:
         cast = f"SELECT CAST(x AS INTEGER) FROM (SELECT '{CANARY}' AS x UNION ALL SELECT '1')"
         return dataclasses.replace(lower(*given), sql=cast, parameters={})
 
-    monkeypatch.setattr(statistics, "lower", wrong)
+    monkeypatch.setattr(engine, "lower", wrong)
 
 
 def runs_out(query: object, statistic: Any, epsilon: object) -> Any:
@@ -91,7 +91,7 @@ MEASURING: dict[str, Callable[[Any, pytest.MonkeyPatch], None]] = {
     "duckdb quotes a row": lambda system, patch: quotes_a_row(patch),
     "an engine fails": lambda system, patch: patch.setattr(type(system.engine), "measure", fails),
     "an engine refuses": lambda system, patch: patch.setattr(system.engine, "measure", refuses),
-    "the look before fails": lambda system, patch: patch.setattr(statistics, "lower", fails),
+    "the look before fails": lambda system, patch: patch.setattr(engine, "lower", fails),
     "a mechanism runs out": lambda system, patch: patch.setattr(system, "_mechanism", runs_out),
     "a mechanism refuses": lambda system, patch: patch.setattr(system, "_mechanism", refuses),
 }

@@ -13,9 +13,11 @@ from hypothesis import given
 
 from engines.generators import Example, plan_examples
 from engines.test_conformance import EXAMPLES, compare, load, thorough
-from fpinq.engines.duckdb import DuckDB, statistics
+from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.duckdb.database import Looking
-from fpinq.engines.duckdb.plans import Lowering
+from fpinq.engines.duckdb.dialect import SQL
+from fpinq.engines.sql.plans import Lowering
+from fpinq.engines.sql.statistics import lower
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, apply
 from fpinq.model.statistics import Records
@@ -95,8 +97,8 @@ def worked(engine: DuckDB, plan: Plan) -> Counter[tuple[str, int]]:
     """The operators that handled many rows, each with how many; of how a plan was carried out."""
     database = engine._database
     with database.cursor() as cursor:
-        lowering = Lowering(engine._roots, Looking(database, cursor, engine.steady))
-        measurement = statistics.lower(lowering, lowering.plan(plan), None, [Records()])
+        lowering = Lowering(SQL, engine._roots, Looking(database, cursor, engine.steady))
+        measurement = lower(lowering, lowering.plan(plan), None, [Records()])
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {measurement.sql}", measurement.parameters)
         profile = json.loads(cursor.fetchall()[0][1])
     found = operators(profile.get("operator", [profile]))

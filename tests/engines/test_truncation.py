@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engines.test_conformance import EXAMPLES, bag, thorough
 from fpinq.engines import reference
-from fpinq.engines.duckdb import DuckDB, truncation
+from fpinq.engines.duckdb import DuckDB, sampling
 from fpinq.engines.duckdb.database import Database
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
@@ -101,8 +101,6 @@ def truncating_sum(at_most: int) -> Plan:
 
 
 def test_few_keys_are_sorted_at_once() -> None:
-    assert not truncation.are_rare(truncation.FEWEST_SAMPLED - 1, 0)
-    assert truncation.are_rare(truncation.FEWEST_SAMPLED, truncation.FEWEST_SAMPLED // truncation.RARE)
-    assert not truncation.are_rare(
-        truncation.FEWEST_SAMPLED, truncation.FEWEST_SAMPLED // truncation.RARE + 1
-    )
+    assert not sampling.are_rare(sampling.FEWEST_SAMPLED - 1, 0)
+    assert sampling.are_rare(sampling.FEWEST_SAMPLED, sampling.FEWEST_SAMPLED // sampling.RARE)
+    assert not sampling.are_rare(sampling.FEWEST_SAMPLED, sampling.FEWEST_SAMPLED // sampling.RARE + 1)

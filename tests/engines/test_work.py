@@ -11,7 +11,8 @@ from engines.counting import lengths_of, measured_units, without
 from engines.generators import Example, plan_examples
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
-from fpinq.engines.duckdb.expressions import Code, Parameters, Scope
+from fpinq.engines.duckdb.dialect import SQL
+from fpinq.engines.sql.expressions import Code, Parameters, Scope
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnboundedStability
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
@@ -175,5 +176,5 @@ def test_no_operator_nests_deeper_in_sql_than_plans_count_for_it() -> None:
                     others = [Column(TYPES[type_]) for type_ in takes]
                     deep = Apply(name, (*others[:position], deep, *others[position + 1 :]))
                 columns = {c: Code(c, type_, atom=True) for c, type_ in schema.columns}
-                level = Scope(columns, schema, Parameters()).lower(deep).level
+                level = Scope(columns, schema, Parameters(SQL)).lower(deep).level
                 assert level <= OPERATOR_LEVELS * 20, name

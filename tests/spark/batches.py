@@ -11,9 +11,11 @@ from math import isnan
 from typing import Any
 
 from engines.generators import Example
-from fpinq.engines.spark import statistics
-from fpinq.engines.spark.expressions import SQL_TYPES, Parameters, double, render
-from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical
+from fpinq.engines.spark.dialect import SQL, SQL_TYPES
+from fpinq.engines.sql.expressions import Parameters, render
+from fpinq.engines.sql.plans import Lowering
+from fpinq.engines.sql.relations import PersonSource, Source, canonical
+from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import type_of
 from fpinq.model.plans import Plan
@@ -36,7 +38,7 @@ class Batch:
     """Plans and measurements over written-out tables, computed together."""
 
     def __init__(self) -> None:
-        self.parameters = Parameters()
+        self.parameters = Parameters(SQL)
         self.statements: list[Statement] = []
 
     def roots(self, example: Example) -> dict[str, Source | PersonSource]:
@@ -63,13 +65,13 @@ class Batch:
 
     def _written(self, value: Value, type_: Type) -> str:
         if isinstance(value, float):
-            return "CAST('NaN' AS DOUBLE)" if isnan(value) else double(value)
+            return "CAST('NaN' AS DOUBLE)" if isnan(value) else SQL.double(value)
         return render(value, type_, self.parameters)
 
     def rows(self, roots: Mapping[str, Source | PersonSource], plan: Plan) -> Statement:
         """A statement for the rows of a plan."""
         lowering = self._lowering(roots)
-        table = canonical(lowering.plan(plan))
+        table = canonical(lowering.plan(plan), SQL)
         columns = [
             (column.sql, type_) for column, type_ in zip(table.columns, table.schema.types(), strict=True)
         ]
@@ -81,17 +83,17 @@ class Batch:
         plan: Plan,
         by: Partitioning | None,
         asked: Sequence[Statistic],
-    ) -> tuple[statistics.Measurement, Statement]:
+    ) -> tuple[Measurement, Statement]:
         """A statement for the statistics of a plan's parts."""
         lowering = self._lowering(roots)
         table = lowering.plan(plan)
-        measurement = statistics.lower(lowering, table, by, asked)
+        measurement = lower(lowering, table, by, asked)
         key = Type.INT64 if by is None else type_of(by.key, table.schema)
         columns = [(name, key if name == "k" else Type.INT64) for name in measurement.names]
         return measurement, self._add(measurement.sql, columns)
 
     def _lowering(self, roots: Mapping[str, Source | PersonSource]) -> Lowering:
-        lowering = Lowering(roots)
+        lowering = Lowering(SQL, roots)
         lowering.parameters = self.parameters
         return lowering
 
@@ -130,7 +132,6 @@ def _slots(columns: Sequence[tuple[str, Type]]) -> dict[str, tuple[str, Type]]:
     return slots
 
 
-def statistics_of(measurement: statistics.Measurement, statement: Statement) -> list[Integers]:
+def statistics_of(measurement: Measurement, statement: Statement) -> list[Integers]:
     """The statistics that a statement found."""
-    columns = zip(*statement.found, strict=True) if statement.found else [()] * len(measurement.names)
-    return measurement.read({name: list(c) for name, c in zip(measurement.names, columns, strict=True)})
+    return measurement.read(statement.found)

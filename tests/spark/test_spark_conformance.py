@@ -13,8 +13,8 @@ from engines.generators import Example, plan_examples
 from engines.test_conformance import bag, compare, load
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
-from fpinq.engines.spark import statistics
 from fpinq.engines.spark.meaning import MEANING
+from fpinq.engines.sql.statistics import Measurement
 from spark.batches import Batch, Statement, statistics_of
 from spark.gaps import mentions_last_bit
 
@@ -42,9 +42,7 @@ def examples(count: int) -> list[Example]:
     return found
 
 
-Case = tuple[
-    Example, Statement, tuple[statistics.Measurement, Statement], tuple[statistics.Measurement, Statement]
-]
+Case = tuple[Example, Statement, tuple[Measurement, Statement], tuple[Measurement, Statement]]
 
 
 def computed(sessions: list[Any], chosen: list[Example]) -> Iterator[Case]:

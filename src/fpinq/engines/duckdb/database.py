@@ -7,15 +7,16 @@ second wall.
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
-from fpinq.engines.duckdb import truncation
-from fpinq.engines.duckdb.relations import Source
+from fpinq.engines.duckdb import sampling
 from fpinq.engines.duckdb.sources import quote
+from fpinq.engines.sql.expressions import Parameters
+from fpinq.engines.sql.relations import Source
 
 # What moves work into the reading of a file, or believes its footer's statistics (docs/decisions/0060).
 # Without these a file is asked for columns and nothing else, however they are encoded.
@@ -112,7 +113,7 @@ class Database:
                 if source.row is None or sum(source.relation == name for name, *_ in self._cuts) >= _MAX_CUTS:
                     return None
                 name = f"e{len(self._cuts)}"
-                beyond = truncation.beyond_the_first(source, unit, at_most)
+                beyond = sampling.beyond_the_first(source, unit, at_most)
                 # Never empty: with nothing to compare with, DuckDB would not compare.
                 cursor.execute(f"CREATE TABLE {name} AS ({beyond}) UNION ALL SELECT -1")
                 self._cuts[key] = name
@@ -126,7 +127,7 @@ class Database:
         if known is None:
             found = cursor.execute(sample, parameters).fetchall()
             ((sampled, undecided),) = found
-            known = truncation.are_rare(sampled, undecided)
+            known = sampling.are_rare(sampled, undecided)
             with self._lock:
                 if len(self._rare) >= _MAX_SAMPLES:
                     self._rare.clear()
@@ -146,9 +147,19 @@ class Looking:
         """The relation of the row numbers beyond the first rows of each person, if there is one."""
         return self.database.cut(self.cursor, source, unit, at_most)
 
-    def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
-        """Whether few keys of a sample are undecided by the leading columns."""
-        return not self.steady and self.database.are_rare(self.cursor, sample, parameters)
+    def first_per_key(
+        self, source: str, keys: Sequence[str], by: Sequence[str], at_most: int, parameters: Parameters
+    ) -> str | None:
+        """The first rows of each key by a second look, where a sample says that this is faster."""
+        if self.steady or len(by) <= sampling.LEADING:
+            return None
+        sample = sampling.sample(source, keys, by, at_most)
+        rare = self.database.are_rare(self.cursor, sample, parameters.of(sample))
+        return sampling.in_two(source, keys, by, at_most) if rare else None
+
+    def keep(self, select: str) -> str | None:
+        """None: what is used several times is materialised by the statement itself."""
+        return None
 
 
 class _Stream:

@@ -18,11 +18,12 @@ import duckdb
 from fpinq.engines import reference
 from fpinq.engines.duckdb import lines, parquet, sources, trial
 from fpinq.engines.duckdb.database import Database, Looking
-from fpinq.engines.duckdb.plans import Lowering
-from fpinq.engines.duckdb.relations import PersonSource, Source, canonical
-from fpinq.engines.duckdb.statistics import histogram, lower
+from fpinq.engines.duckdb.dialect import SQL
 from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
+from fpinq.engines.sql.plans import Lowering
+from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.sql.statistics import lower
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Schema, Type
@@ -217,12 +218,12 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with self._cursor(database) as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
+            lowering = Lowering(SQL, self._roots, Looking(database, cursor, self.steady))
             measurement = lower(lowering, lowering.plan(plan), by, statistics)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
                 found = cursor.fetchnumpy()
-                return [histogram(found["g"].tolist(), found["n"].tolist())]
+                return measurement.read_columns([found[name].tolist() for name in measurement.names])
             return measurement.read(cursor.fetchall())
 
     @contextlib.contextmanager
@@ -237,10 +238,9 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with database.cursor() as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
-            table = canonical(lowering.plan(plan))
-            sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
-            cursor.execute(sql, lowering.parameters.given())
+            lowering = Lowering(SQL, self._roots, Looking(database, cursor, self.steady))
+            table = lowering.plan(plan)
+            cursor.execute(lowering.rows(table), lowering.parameters.given())
             return reference.Relation(table.schema, tuple(cursor.fetchall()))
 
     def explain(
@@ -249,7 +249,7 @@ class DuckDB:
         """The SQL text of a measurement and DuckDB's plan for it: for owners and tests."""
         database = self._database
         with database.cursor() as cursor:
-            lowering = Lowering(self._roots, Looking(database, cursor, self.steady))
+            lowering = Lowering(SQL, self._roots, Looking(database, cursor, self.steady))
             measurement = lower(lowering, lowering.plan(plan), by, statistics)
             cursor.execute(f"EXPLAIN {measurement.sql}", measurement.parameters)
             return measurement.sql, "\n".join(str(row[1]) for row in cursor.fetchall())

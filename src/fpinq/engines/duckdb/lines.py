@@ -15,9 +15,10 @@ import numpy as np
 
 from fpinq.engines import text
 from fpinq.engines.duckdb.database import Database
-from fpinq.engines.duckdb.expressions import SQL_TYPES, Code, Parameters, Scope
+from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
 from fpinq.engines.files import Files
 from fpinq.engines.rows import check_some_fit
+from fpinq.engines.sql.expressions import Code, Parameters, Scope
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
@@ -106,7 +107,7 @@ def _batches(blocks: Iterator[str], header: bool) -> Iterator[list[str]]:
 
 def _fields(lines: str, width: int, at: Sequence[int], dialect: Dialect) -> tuple[str, dict[str, str]]:
     """SELECT of the fields at some places, of the lines that have `width` of them."""
-    bound = Parameters()
+    bound = Parameters(SQL)
     delimiter, q = dialect.delimiter or ",", dialect.quote
     split, field = f"string_split(line, {bound.bind(delimiter)})", "nullif({0}, '')"
     if q:
@@ -127,7 +128,7 @@ def _fields(lines: str, width: int, at: Sequence[int], dialect: Dialect) -> tupl
 
 def _scope(width: int) -> Scope:
     columns = {f"f{i}": Code(f"f{i}", Type.STRING, atom=True) for i in range(width)}
-    return Scope(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), Parameters())
+    return Scope(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), Parameters(SQL))
 
 
 def _add_cells(

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from fpinq.engines import rows
-from fpinq.engines.duckdb.expressions import SQL_TYPES, canonical_float
+from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
+from fpinq.engines.sql.expressions import canonical_float
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import (
     COLUMN_TYPES,
@@ -190,7 +191,7 @@ def as_relation(
     if not columns:
         raise BadData("the data has no columns")
     listed = ", ".join(
-        f"{canonical_float(column.sql) if column.raw and not lazy else column.sql} AS c{i}"
+        f"{canonical_float(column.sql, SQL) if column.raw and not lazy else column.sql} AS c{i}"
         for i, column in enumerate(columns)
     )
     if row is not None:

@@ -23,10 +23,13 @@ from typing import TYPE_CHECKING, Any
 from fpinq.engines import reference
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.spark import progress, sources, trial
+from fpinq.engines.spark.dialect import SQL
 from fpinq.engines.spark.java import find_java
+from fpinq.engines.spark.keeping import Keeping, is_row_by_row
 from fpinq.engines.spark.meaning import settle
-from fpinq.engines.spark.plans import Lowering, PersonSource, Source, canonical, is_row_by_row
-from fpinq.engines.spark.statistics import lower
+from fpinq.engines.sql.plans import Lowering
+from fpinq.engines.sql.relations import PersonSource, Source, canonical
+from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
@@ -178,7 +181,7 @@ class Spark:
             relation = f"(SELECT hex(CAST(value AS BINARY)) AS c0 FROM {self._view(lines)})"
         else:
             stored, _ = self._add(source, schema, None, check=False)
-            table = canonical(Lowering({"t": stored}).plan(RootTable("t")))
+            table = canonical(Lowering(SQL, {"t": stored}).plan(RootTable("t")), SQL)
             shape, columns, relation = stored.schema, len(table.columns), table.source
         found = session.sql(sources.fingerprint(relation, columns)).collect()
         records, *limbs = found[0]
@@ -235,30 +238,35 @@ class Spark:
         the owner's log and nothing else, if Spark fails.
         """
         self.check_unchanged(plan)
-        lowering = Lowering(self._roots, self._token)
-        measurement = lower(lowering, lowering.plan(plan), by, statistics)
-        with self._frame(plan, lowering, measurement.sql) as frame:
+        kept = Keeping(plan, self._token)
+        measurement = self._lower(kept, plan, by, statistics)
+        with self._frame(plan, kept, measurement.sql, measurement.parameters) as frame:
             found = frame.toArrow()
-        columns = {name: found.column(name).to_pylist() for name in measurement.names}
-        return measurement.read(columns)
+        return measurement.read_columns([found.column(name).to_pylist() for name in measurement.names])
+
+    def _lower(
+        self, kept: Keeping, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> Measurement:
+        lowering = Lowering(SQL, self._roots, kept)
+        return lower(lowering, lowering.plan(plan), by, statistics)
 
     @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
         self.check_unchanged(plan)
-        lowering = Lowering(self._roots, self._token)
-        table = canonical(lowering.plan(plan))
-        sql = lowering.statement(f"SELECT {table.listed} FROM {table.source}")
-        with self._frame(plan, lowering, sql) as frame:
+        kept = Keeping(plan, self._token)
+        lowering = Lowering(SQL, self._roots, kept)
+        table = lowering.plan(plan)
+        with self._frame(plan, kept, lowering.rows(table), lowering.parameters.given()) as frame:
             return reference.Relation(table.schema, tuple(tuple(row) for row in frame.collect()))
 
     def explain(
         self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> tuple[str, str]:
         """The SQL text of a measurement and Spark's plan for it: for owners and tests."""
-        lowering = Lowering(self._roots, self._token)
-        measurement = lower(lowering, lowering.plan(plan), by, statistics)
-        with self._frame(plan, lowering, measurement.sql) as frame:
+        kept = Keeping(plan, self._token)
+        measurement = self._lower(kept, plan, by, statistics)
+        with self._frame(plan, kept, measurement.sql, measurement.parameters) as frame:
             shown = io.StringIO()
             with contextlib.redirect_stdout(shown):
                 frame.explain()
@@ -300,16 +308,18 @@ class Spark:
             self._started = None
 
     @contextlib.contextmanager
-    def _frame(self, plan: Plan, lowering: Lowering, sql: str) -> Iterator["DataFrame"]:
+    def _frame(
+        self, plan: Plan, keeping: Keeping, sql: str, parameters: Mapping[str, Any]
+    ) -> Iterator["DataFrame"]:
         """The frame of a SQL text, asked for its rows inside: progress is shown, an interrupt cancels."""
         adaptive, plain = self._sessions
         # One shuffle at the end needs no second thoughts, and is then one job.
         session = plain if is_row_by_row(plan) else adaptive
-        given = dict(lowering.parameters.given())
+        given = dict(parameters)
         kept: list[str] = []
         try:
             with self._watching(session, f"fpinq-{secrets.token_hex(4)}"):
-                for name, shared in lowering.kept:
+                for name, shared in keeping.kept:
                     # A checkpoint is a leaf to the planner. If a worker dies with it, the measurement fails.
                     # Concatenations add up partitions: no more of them than a shuffle would make.
                     most = int(str(session.conf.get("spark.sql.shuffle.partitions")))

@@ -20,7 +20,8 @@ from fpinq.engines import text
 from fpinq.engines.files import Files
 from fpinq.engines.rows import check_some_fit
 from fpinq.engines.spark import files
-from fpinq.engines.spark.expressions import Code, Parameters, Scope
+from fpinq.engines.spark.dialect import SQL
+from fpinq.engines.sql.expressions import Code, Parameters, Scope
 from fpinq.engines.text import MAX_LINE, Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import Column, Schema, Type
@@ -113,7 +114,7 @@ def read(
     stated = dialect or Dialect()
     names = text.columns_of(found.first, schema, stated)
     wanted = list(schema) if schema is not None else text.named(names)
-    bound = Parameters()
+    bound = Parameters(SQL)
     lines, selects = 0, []
     for alike in _alike(found.first, names, stated):
         at = text.places(alike.names, wanted, alike.paths[0])

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.engines.files import Files, is_files, resolve
 from fpinq.engines.spark import files, lines, memory
-from fpinq.engines.spark.expressions import SQL_TYPES
+from fpinq.engines.spark.dialect import SQL_TYPES
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import (

@@ -12,8 +12,10 @@ import threading
 from typing import TYPE_CHECKING
 
 from fpinq.engines import reference
-from fpinq.engines.spark import statistics
-from fpinq.engines.spark.plans import Lowering, PersonSource, Source
+from fpinq.engines.spark.dialect import SQL
+from fpinq.engines.sql.plans import Lowering
+from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.sql.statistics import lower
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Column, Schema, Type
@@ -80,10 +82,10 @@ def _measured(
     session: "SparkSession", plan: Plan, by: Partitioning | None, asked: list[Statistic]
 ) -> list[Integers]:
     stored = Source(_WRITTEN, _SCHEMA)
-    lowering = Lowering({"t": stored, "u": PersonSource(_SHAPE, {"p": stored})})
-    measurement = statistics.lower(lowering, lowering.plan(plan), by, asked)
+    lowering = Lowering(SQL, {"t": stored, "u": PersonSource(_SHAPE, {"p": stored})})
+    measurement = lower(lowering, lowering.plan(plan), by, asked)
     found = session.sql(measurement.sql, args=dict(lowering.parameters.given())).toArrow()
-    return measurement.read({name: found.column(name).to_pylist() for name in measurement.names})
+    return measurement.read_columns([found.column(name).to_pylist() for name in measurement.names])
 
 
 def _known(plan: Plan, by: Partitioning | None, asked: list[Statistic]) -> list[Integers]:

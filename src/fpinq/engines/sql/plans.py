@@ -6,23 +6,20 @@ one person's rows at a time, a relation has the hidden column u as well, the
 person, and operators treat it as one more key; a relation without it is the
 same for everybody.
 
-Where an order decides which rows stay, it is the canonical one, over all
-columns, so that the result depends on the bag alone.
+A subplan that is used more than once is a common table expression. Where an
+order decides which rows stay, it is the canonical one, over all columns, so
+that the result depends on the bag alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Protocol
 
-from fpinq.engines.duckdb.expressions import (
-    SQL_TYPES,
-    Code,
-    Parameters,
-    Scope,
-    narrow,
-    render,
-)
-from fpinq.engines.duckdb.relations import (
+from fpinq.engines.sql import truncation
+from fpinq.engines.sql.dialect import Dialect
+from fpinq.engines.sql.expressions import Code, Parameters, Scope, render
+from fpinq.engines.sql.relations import (
     UNIT,
     PersonSource,
     Relation,
@@ -32,16 +29,6 @@ from fpinq.engines.duckdb.relations import (
     columns_of,
     rows_of_persons,
     table_of,
-)
-from fpinq.engines.duckdb.truncation import (
-    LEADING,
-    computed_first,
-    first_per_key,
-    first_per_key_in_two,
-    limit,
-    order,
-    sample,
-    unique_per_key,
 )
 from fpinq.model.clamps import MAX_GRID, Clamp
 from fpinq.model.expressions import Expression, Schema, Type
@@ -76,7 +63,7 @@ from fpinq.model.transformations import (
 
 
 class Looks(Protocol):
-    """What the lowering may ask about the data: which way is the faster one. All ways find the same rows.
+    """What a lowering may ask about the data: which way is the faster one. All ways find the same rows.
 
     Steady: no record decides how the others are worked on.
     """
@@ -86,20 +73,49 @@ class Looks(Protocol):
         """Whether the same steps are taken whatever the data is."""
 
     def cut(self, source: Source, unit: int, at_most: int) -> str | None:
-        """The relation of the row numbers beyond the first rows of each person, if there is one."""
+        """The relation of the row numbers i beyond the first rows of each person, if there is one."""
 
-    def are_rare(self, sample: str, parameters: Mapping[str, str]) -> bool:
-        """Whether few keys of a sample (`truncation.sample`) are undecided by the leading columns."""
+    def first_per_key(
+        self, source: str, keys: Sequence[str], by: Sequence[str], at_most: int, parameters: Parameters
+    ) -> str | None:
+        """The same rows as the dialect's, of a stored table, if there is a faster way to them."""
+
+    def keep(self, select: str) -> str | None:
+        """The name of a relation that holds what a SELECT gives that is used several times, if it is kept."""
+
+
+@dataclass(frozen=True)
+class NoLooks:
+    """Nothing is asked about the data."""
+
+    steady: bool = False
+
+    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+        """None."""
+        return None
+
+    def first_per_key(
+        self, source: str, keys: Sequence[str], by: Sequence[str], at_most: int, parameters: Parameters
+    ) -> str | None:
+        """None."""
+        return None
+
+    def keep(self, select: str) -> str | None:
+        """None."""
+        return None
 
 
 class Lowering:
     """The SQL of one plan: what it binds, and the subplans it uses more than once."""
 
-    def __init__(self, roots: Mapping[str, Source | PersonSource], looks: Looks) -> None:
+    def __init__(
+        self, dialect: Dialect, roots: Mapping[str, Source | PersonSource], looks: Looks | None = None
+    ) -> None:
+        self.dialect = dialect
         self.roots = roots
-        self.looks = looks
-        self.parameters = Parameters()
-        self.shared: list[tuple[str, str]] = []
+        self.looks = looks or NoLooks()
+        self.parameters = Parameters(dialect)
+        self.shared: list[str] = []
         self._uses: dict[tuple[int, str], int] = {}
         self._done: dict[tuple[int, str], Relation] = {}
 
@@ -110,8 +126,12 @@ class Lowering:
 
     def statement(self, select: str) -> str:
         """A SELECT together with the subplans it uses."""
-        shared = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in self.shared)
-        return f"WITH {shared} {select}" if shared else select
+        return f"WITH {', '.join(self.shared)} {select}" if self.shared else select
+
+    def rows(self, table: Relation) -> str:
+        """A SELECT of the rows of a relation, together with the subplans it uses."""
+        table = canonical(table, self.dialect)
+        return self.statement(f"SELECT {table.listed} FROM {table.source} AS d")
 
     def scope(self, relation: Relation, schema: Schema | None = None) -> Scope:
         """What an expression over the relation can read."""
@@ -135,11 +155,19 @@ class Lowering:
         if key not in self._done:
             relation = self._lower(plan, persons)
             if self._uses[key] > 1 and not _streams(plan):
-                name = f"s{len(self.shared)}"
-                self.shared.append((name, f"SELECT {relation.listed} FROM {relation.source}"))
-                relation = replace(relation, source=name)
+                relation = replace(relation, source=self._share(relation))
             self._done[key] = replace(relation, streams=_streams(plan))
         return self._done[key]
+
+    def _share(self, relation: Relation) -> str:
+        """The name of a relation that is used more than once."""
+        select = f"SELECT {relation.listed} FROM {relation.source} AS d"
+        kept = self.looks.keep(select)
+        if kept is not None:
+            return kept
+        name = f"s{len(self.shared)}"
+        self.shared.append(self.dialect.shared(name, select))
+        return name
 
     def _lower(self, plan: Plan, persons: str) -> Relation:
         match plan:
@@ -165,7 +193,7 @@ class Lowering:
                     case [only]:
                         return self._of_one(transformation, only, schema)
                     case _:
-                        left, right = (canonical(relation) for relation in lowered)
+                        left, right = (canonical(relation, self.dialect) for relation in lowered)
                         return self._of_two(transformation, left, right, schema, persons)
 
     def _of_one(self, transformation: object, table: Relation, schema: Schema) -> Relation:
@@ -184,17 +212,17 @@ class Lowering:
             case Select(record=record):
                 scope = self.scope(table)
                 return _project(scope, table, schema, [scope.output(value) for _, value in record])
-        table = canonical(table)
+        table = canonical(table, self.dialect)
         match transformation:
             case SelectMany(records=records, at_most=at_most):
                 return self._select_many(table, schema, [[v for _, v in r] for r in records[:at_most]])
             case Explode(value=value, at_most=at_most):
                 scope = self.scope(table)
                 code = scope.lower(value)
-                pieces = f"unnest({code.sql}[1:{limit(at_most)}])"
+                pieces = self.dialect.pieces(code.sql, at_most)
                 return _project(scope, table, schema, [Code(pieces, Type.STRING, code.level)])
             case Distinct():
-                return replace(table, source=f"(SELECT DISTINCT {table.listed} FROM {table.source})")
+                return replace(table, source=f"(SELECT DISTINCT {table.listed} FROM {table.source} AS d)")
             case Take(at_most=at_most):
                 return self._first(table, (), at_most)
             case LimitPerKey(at_most=at_most, keys=keys):
@@ -225,10 +253,7 @@ class Lowering:
             case Concat():
                 return _combined(left, "UNION ALL", right)
             case Union(bag=bag):
-                if not bag:
-                    return _combined(left, "UNION", right)
-                # The larger multiplicity: number the copies of a record on each side, then union.
-                return _combined(left, "UNION", right, numbered=True)
+                return self._union_of_bags(left, right) if bag else _combined(left, "UNION", right)
             case Intersect(bag=bag):
                 return self._compared(left, "INTERSECT ALL" if bag else "INTERSECT", right)
             case Except(bag=bag):
@@ -239,11 +264,15 @@ class Lowering:
         """The left's rows that are, or are not, among the right's; as `_paired` where it has to be steady."""
         if not self.looks.steady:
             return _combined(left, how, right)
-        listed = [column.sql for column in left.columns] + [UNIT] * left.per_person
-        marked = f"SELECT {left.listed}, FALSE AS z FROM {left.source}"
-        source = f"({marked} {how} ({_never_empty(listed, right.source)}))"
-        columns = tuple(a.or_(b) for a, b in zip(left.columns, right.columns, strict=True))
-        return replace(left, source=f"(SELECT {left.listed} FROM {source})", columns=columns)
+        marked = f"SELECT {left.listed}, FALSE AS z FROM {left.source} AS d"
+        source = f"({marked} {how} ({_never_empty(left.names, right.source)}))"
+        return _either(left, right, f"(SELECT {left.listed} FROM {source} AS d)")
+
+    def _union_of_bags(self, left: Relation, right: Relation) -> Relation:
+        """The larger multiplicity: number the copies of a record on each side, then union."""
+        number = f"{self.dialect.row_number(left.names, ())} AS n"
+        sides = (f"SELECT {table.listed}, {number} FROM {table.source} AS d" for table in (left, right))
+        return _either(left, right, f"(SELECT {left.listed} FROM ({' UNION '.join(sides)}) AS d)")
 
     # ── rows ─────────────────────────────────────────────────────────────────────────
 
@@ -255,7 +284,7 @@ class Lowering:
             "(" + ", ".join(render(v, t, self.parameters) for v, t in zip(row, types, strict=True)) + ")"
             for row in rows
         )
-        typed = ", ".join(f"CAST(c{i} AS {SQL_TYPES[t]}) AS c{i}" for i, t in enumerate(types))
+        typed = ", ".join(f"CAST(c{i} AS {self.dialect.type_name(t)}) AS c{i}" for i, t in enumerate(types))
         names = ", ".join(column.sql for column in columns)
         empty = "" if table.rows else " WHERE FALSE"
         return Relation(f"(SELECT {typed} FROM (VALUES {values}) AS v({names}){empty})", schema, columns)
@@ -268,13 +297,12 @@ class Lowering:
         self, table: Relation, schema: Schema, records: Sequence[Sequence[Expression]]
     ) -> Relation:
         scope = self.scope(table)
-        codes: list[Code] = []
-        for values in zip(*records, strict=True):
-            lowered = [scope.output(value) for value in values]
-            listed = ", ".join(code.sql for code in lowered)
-            # Lists of equal length unnest side by side.
-            codes.append(scope.code(f"unnest([{listed}])", lowered[0].type, *lowered))
-        return _project(scope, table, schema, codes)
+        lowered = [[scope.output(value) for value in record] for record in records]
+        columns = as_columns(reduce(Code.or_, codes) for codes in zip(*lowered, strict=True))
+        listed = self.dialect.records([[code.sql for code in codes] for codes in lowered])
+        outputs = [(name, Code(sql, Type.STRINGS)) for name, sql in listed]
+        source = f"({scope.select(table.source, [*outputs, *_unit(table.per_person)])})"
+        return Relation(source, schema, columns, table.per_person)
 
     # ── per key ──────────────────────────────────────────────────────────────────────
 
@@ -288,32 +316,32 @@ class Lowering:
         outputs = [*_outputs(table.columns, table.per_person), *zip(names, codes, strict=True)]
         sql = scope.select(table.source, outputs)
         if not null:
-            sql = f"SELECT * FROM ({sql}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in names)}"
+            sql = f"SELECT * FROM ({sql}) AS d WHERE {_present(names)}"
         return f"({sql})", names
 
     def _first(self, table: Relation, keys: Sequence[Expression], at_most: int) -> Relation:
         if not keys and not table.per_person:
-            ordered = f"SELECT {table.listed} FROM {table.source} ORDER BY {', '.join(computed_first(table))}"
-            return replace(table, source=f"({ordered} LIMIT {limit(at_most)})")
+            by = truncation.order(table, self.dialect)
+            select = f"SELECT {table.listed} FROM {table.source} AS d"
+            return replace(table, source=f"({self.dialect.first(select, by, at_most)})")
         source, names = self._keyed(table, keys)
         kept = self._first_per_key(table, source, names, at_most, keys)
-        return replace(table, source=f"(SELECT {table.listed} FROM {kept})")
+        return replace(table, source=f"(SELECT {table.listed} FROM {kept} AS d)")
 
     def _first_per_key(
         self, table: Relation, source: str, names: Sequence[str], at_most: int, keys: Sequence[Expression]
     ) -> str:
-        groups, by = _all(table, names), order(table, keys)
-        if table.streams and len(by) > LEADING:
-            sampled = sample(source, groups, by, at_most)
-            if self.looks.are_rare(sampled, self.parameters.of(sampled)):
-                return first_per_key_in_two(source, groups, by, at_most)
-        return first_per_key(source, groups, by, at_most)
+        groups, by = _all(table, names), truncation.order(table, self.dialect, keys)
+        asked = (source, groups, by, at_most)
+        faster = self.looks.first_per_key(*asked, self.parameters) if table.streams else None
+        return faster or self.dialect.first_per_key(*asked)
+
+    def _unique_per_key(self, table: Relation, source: str, names: Sequence[str]) -> str:
+        return truncation.unique_per_key(table, source, _all(table, names), self.dialect)
 
     def _unique(self, table: Relation, keys: Sequence[Expression]) -> Relation:
-        source, names = self._keyed(table, keys)
-        return replace(
-            table, source=f"(SELECT {table.listed} FROM {unique_per_key(table, source, _all(table, names))})"
-        )
+        unique = self._unique_per_key(table, *self._keyed(table, keys))
+        return replace(table, source=f"(SELECT {table.listed} FROM {unique} AS d)")
 
     def _person_table(self, root: str, name: str, at_most: int) -> Relation:
         persons = self.roots[root]
@@ -321,11 +349,11 @@ class Lowering:
         stored = persons.tables[name]
         unit = stored.schema.names().index(persons.shape.unit)
         cut = self.looks.cut(stored, unit, at_most)
-        if cut is not None:
-            rows = rows_of_persons(stored, unit, numbered=True)
-            kept = f"SELECT {rows.listed} FROM {rows.source} ANTI JOIN {cut} USING (i)"
-            return replace(rows, source=f"({kept})")
-        return self._first(rows_of_persons(stored, unit), (), at_most)
+        if cut is None:
+            return self._first(rows_of_persons(stored, unit, self.dialect), (), at_most)
+        rows = rows_of_persons(stored, unit, self.dialect, numbered=True)
+        kept = self.dialect.semi_join(rows.source, cut, "l.i = r.i", keep=False)
+        return replace(rows, source=f"(SELECT {rows.listed} FROM {kept})")
 
     def _for_everybody(self, table: Relation, root: str) -> Relation:
         """A table that is the same for everybody as one copy per person."""
@@ -335,14 +363,14 @@ class Lowering:
         assert isinstance(persons, PersonSource)
         ids = []
         for stored in persons.tables.values():
-            rows = rows_of_persons(stored, stored.schema.names().index(persons.shape.unit))
-            ids.append(f"SELECT {UNIT} FROM {rows.source}")
-        everybody = f"(SELECT DISTINCT {UNIT} FROM ({' UNION ALL '.join(ids)}))"
-        pairs = f"{table.source} CROSS JOIN {everybody}"
+            rows = rows_of_persons(stored, stored.schema.names().index(persons.shape.unit), self.dialect)
+            ids.append(f"SELECT {UNIT} FROM {rows.source} AS d")
+        everybody = f"(SELECT DISTINCT {UNIT} FROM ({' UNION ALL '.join(ids)}) AS d)"
+        pairs = f"{table.source} AS l CROSS JOIN {everybody} AS r"
         if self.looks.steady:
             # What follows a cross product is computed once for a row of its larger side, whichever that is.
-            left = f"(SELECT {table.listed}, FALSE AS z FROM {table.source})"
-            right = f"(SELECT {UNIT}, {UNIT} IS NULL AS z FROM {everybody})"
+            left = f"(SELECT {table.listed}, FALSE AS z FROM {table.source} AS d)"
+            right = f"(SELECT {UNIT}, {UNIT} IS NULL AS z FROM {everybody} AS d)"
             pairs = f"{left} AS l JOIN {right} AS r ON l.z = r.z"
         return replace(table, source=f"(SELECT {table.listed}, {UNIT} FROM {pairs})", per_person=True)
 
@@ -374,12 +402,13 @@ class Lowering:
         selects = []
         for side, (table, scope, codes, inputs, _) in enumerate(sides):
             other = [
-                (name, Code(f"NULL::{_input_type(code)}", code.type)) for name, code in sides[1 - side][3]
+                (name, Code(self.dialect.null(code.type), code.type)) for name, code in sides[1 - side][3]
             ]
             both = [*inputs, *other] if side == 0 else [*other, *inputs]
             outputs = [*zip(names, codes, strict=True), *both, *_unit(table.per_person)]
-            present = " AND ".join(f"{name} IS NOT NULL" for name in names)
-            selects.append(f"SELECT * FROM ({scope.select(table.source, outputs)}) WHERE {present}")
+            selects.append(
+                f"SELECT * FROM ({scope.select(table.source, outputs)}) AS d WHERE {_present(names)}"
+            )
         known = [a.or_(b) for a, b in zip(as_columns(sides[0][2]), as_columns(sides[1][2]), strict=True)]
         sums = [*sides[0][4], *sides[1][4]]
         return _grouped(left, schema, f"({' UNION ALL '.join(selects)})", names, known, sums)
@@ -398,8 +427,8 @@ class Lowering:
         if left.per_person or right.per_person:
             listed.append(f"{'l' if left.per_person else 'r'}.{UNIT} AS {UNIT}")
         how = "LEFT" if join.outer else "INNER"
-        pair = self._paired(how, lefts, right, rights, names)
-        source = f"(SELECT {', '.join(listed)} FROM {pair})"
+        lefts, rights, on = self._paired(lefts, right, rights, names)
+        source = f"(SELECT {', '.join(listed)} FROM {lefts} AS l {how} JOIN {rights} AS r ON {on})"
         both = joined_schema(left.schema, right.schema)
         pairs = Relation(source, both, (*left.columns, *shifted), left.per_person or right.per_person)
         scope = self.scope(pairs)
@@ -413,30 +442,29 @@ class Lowering:
             case First(at_most=at_most):
                 return self._first_per_key(table, source, names, at_most, keys)
             case _ if not isinstance(truncation, All):
-                return unique_per_key(table, source, _all(table, names))
+                return self._unique_per_key(table, source, names)
         return source
 
     def _semi_join(self, join: SemiJoin, left: Relation, right: Relation) -> Relation:
         lefts, names = self._keyed(left, join.left_keys)
         rights, _ = self._keyed(right, join.right_keys, null=False)
-        pair = self._paired("SEMI" if join.keep else "ANTI", lefts, right, rights, _all(right, names))
-        return replace(left, source=f"(SELECT {left.listed} FROM {pair})")
+        pair = self._paired(lefts, right, rights, _all(right, names))
+        return replace(
+            left, source=f"(SELECT {left.listed} FROM {self.dialect.semi_join(*pair, keep=join.keep)})"
+        )
 
-    def _paired(self, how: str, lefts: str, right: Relation, rights: str, names: Sequence[str]) -> str:
-        """l JOIN r on equal names; the right has none that are null.
+    def _paired(self, lefts: str, right: Relation, rights: str, names: Sequence[str]) -> tuple[str, str, str]:
+        """Two sides, l and r, and when rows of them pair: on equal names. The right has none that are null.
 
-        Where the right of a join is empty DuckDB does not look at the left, so one
+        Where the right of a join is empty a database does not look at the left, so one
         record could save all of its work. Steady, the right has a row that is equal
         to none: the mark z tells it from the others.
         """
         if not self.looks.steady:
-            on = " AND ".join(f"l.{name} = r.{name}" for name in names)
-            return f"{lefts} AS l {how} JOIN {rights} AS r ON {on}"
-        keys = [name for name in names if name != UNIT]
-        listed = [column.sql for column in right.columns] + [UNIT] * right.per_person + keys
-        on = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in [*names, "z"])
-        marked = f"(SELECT *, FALSE AS z FROM {lefts})"
-        return f"{marked} AS l {how} JOIN ({_never_empty(listed, rights)}) AS r ON {on}"
+            return lefts, rights, " AND ".join(f"l.{name} = r.{name}" for name in names)
+        listed = [*right.names, *(name for name in names if name != UNIT)]
+        on = " AND ".join(self.dialect.same(f"l.{name}", f"r.{name}") for name in [*names, "z"])
+        return f"(SELECT *, FALSE AS z FROM {lefts} AS d)", f"({_never_empty(listed, rights)})", on
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────
@@ -445,6 +473,10 @@ class Lowering:
 def _all(table: Relation, names: Sequence[str]) -> list[str]:
     """The keys that rows are told by: the names, and the person."""
     return [*names, *[UNIT] * table.per_person]
+
+
+def _present(names: Iterable[str]) -> str:
+    return " AND ".join(f"{name} IS NOT NULL" for name in names)
 
 
 def _unit(per_person: bool) -> list[tuple[str, Code]]:
@@ -466,18 +498,17 @@ def _project(scope: Scope, table: Relation, schema: Schema, codes: Sequence[Code
 def _never_empty(listed: Sequence[str], source: str) -> str:
     """The rows of a source, marked as such, and one more that is marked otherwise."""
     nothing = ", ".join(["NULL"] * len(listed))
-    return f"SELECT {', '.join(listed)}, FALSE AS z FROM {source} UNION ALL SELECT {nothing}, TRUE"
+    return f"SELECT {', '.join(listed)}, FALSE AS z FROM {source} AS d UNION ALL SELECT {nothing}, TRUE"
 
 
-def _combined(left: Relation, how: str, right: Relation, *, numbered: bool = False) -> Relation:
-    sides = []
-    for table in (left, right):
-        number = f", row_number() OVER (PARTITION BY {table.listed}) AS n" if numbered else ""
-        sides.append(f"SELECT {table.listed}{number} FROM {table.source}")
+def _combined(left: Relation, how: str, right: Relation) -> Relation:
+    sides = (f"SELECT {table.listed} FROM {table.source} AS d" for table in (left, right))
+    return _either(left, right, f"({f' {how} '.join(sides)})")
+
+
+def _either(left: Relation, right: Relation, source: str) -> Relation:
+    """A source of rows of two sides."""
     columns = tuple(a.or_(b) for a, b in zip(left.columns, right.columns, strict=True))
-    source = f"({f' {how} '.join(sides)})"
-    if numbered:
-        source = f"(SELECT {left.listed} FROM {source})"
     return replace(left, source=source, columns=columns)
 
 
@@ -521,22 +552,26 @@ def _aggregate(
             return _Sum(((extreme.sql, f"{function}({name})"),), extreme)
         case function, Clamp() as clamp:
             inputs.append((name, scope.quantise(clamp)))
-            total, count_sql = f"coalesce(s{name}, '0'::HUGEINT)", f"n{name}"
-            step = f"'{float(clamp.step)!r}'::DOUBLE"
-            exact = f"{total} BETWEEN '-{MAX_GRID}'::HUGEINT AND '{MAX_GRID}'::HUGEINT"
-            as_float = f"CAST(CASE WHEN {exact} THEN {total} END AS DOUBLE) * {step}"
-            if function == "average":
-                members_sql = f"CASE WHEN {count_sql} > 0 THEN CAST({count_sql} AS DOUBLE) END"
-                mean = f"({as_float} / {members_sql} + '0'::DOUBLE)"
-                computed = ((f"s{name}", f"sum({name})"), (count_sql, f"count({name})"))
-                return _Sum(computed, Code(mean, type_))
-            result = narrow(total) if type_ is Type.INT64 else f"({as_float})"
-            return _Sum(((f"s{name}", f"sum({name})"),), Code(result, type_))
+            aggregates = scope.dialect.wide_sum(name, clamp.magnitude)
+            sums = [(f"s{name}_{i}", sql) for i, sql in enumerate(aggregates)]
+            total = f"({scope.dialect.total([column for column, _ in sums])})"
+            if type_ is Type.INT64:
+                return _Sum(tuple(sums), Code(total, type_))
+            amount = _on_the_grid(scope, total, clamp)
+            if function != "average":
+                return _Sum(tuple(sums), Code(amount, type_))
+            double = scope.dialect.type_name(Type.FLOAT64)
+            members_sql = f"CASE WHEN n{name} > 0 THEN CAST(n{name} AS {double}) END"
+            mean = f"({amount} / {members_sql} + {scope.double(0.0)})"
+            return _Sum((*sums, (f"n{name}", f"count({name})")), Code(mean, type_))
     raise AssertionError("not an aggregate")
 
 
-def _input_type(code: Code) -> str:
-    return SQL_TYPES[code.type]
+def _on_the_grid(scope: Scope, total: str, clamp: Clamp) -> str:
+    """A sum of grid points as a double; null where it is not exact."""
+    exact = f"{total} BETWEEN {scope.integer(-MAX_GRID)} AND {scope.integer(MAX_GRID)}"
+    points = f"CAST(CASE WHEN {exact} THEN {total} END AS {scope.dialect.type_name(Type.FLOAT64)})"
+    return f"({scope.dialect.multiply_floats(points, scope.double(clamp.step))})"
 
 
 def _grouped(
@@ -551,14 +586,15 @@ def _grouped(
     groups = [*names, *[UNIT] * table.per_person]
     computed = [f"{sql} AS {name}" for aggregate in sums for name, sql in aggregate.computed]
     # A group without keys exists only if it has a member.
-    end = f"GROUP BY {', '.join(groups)}" if groups else "HAVING count(*) > 0"
-    listed = ", ".join([*groups, *computed]) or "1"
-    inner = f"(SELECT {listed} FROM {source} {end})"
+    end = f" GROUP BY {', '.join(groups)}" if groups else ""
+    inner = f"(SELECT {', '.join([*groups, *computed, 'count(*) AS n'])} FROM {source} AS d{end})"
+    empty = "" if groups else " WHERE n > 0"
     codes = [*known, *(aggregate.result for aggregate in sums)]
     columns = as_columns(codes)
     outer = [f"{code.sql} AS {column.sql}" for code, column in zip(codes, columns, strict=True)]
     outer += [UNIT] * table.per_person
-    return Relation(f"(SELECT {', '.join(outer)} FROM {inner})", schema, columns, table.per_person)
+    source = f"(SELECT {', '.join(outer)} FROM {inner} AS d{empty})"
+    return Relation(source, schema, columns, table.per_person)
 
 
 def _root(flatten: Term) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from fpinq.engines.duckdb.expressions import Code, canonical_float
+from fpinq.engines.sql.dialect import Dialect
+from fpinq.engines.sql.expressions import Code, canonical_float
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Persons
 
@@ -43,12 +44,18 @@ class Relation:
     streams: bool = False
 
     @property
+    def names(self) -> list[str]:
+        """All columns, also the person."""
+        return [column.sql for column in self.columns] + [UNIT] * self.per_person
+
+    @property
     def listed(self) -> str:
-        """All columns."""
-        return ", ".join([column.sql for column in self.columns] + [UNIT] * self.per_person)
+        """All columns, as SELECT lists them."""
+        return ", ".join(self.names)
 
 
 def columns_of(schema: Schema) -> tuple[Code, ...]:
+    """The columns c0, c1, … of a schema."""
     return tuple(Code(f"c{i}", type_, atom=True) for i, type_ in enumerate(schema.types()))
 
 
@@ -58,30 +65,31 @@ def as_columns(codes: Iterable[Code]) -> tuple[Code, ...]:
 
 
 def table_of(source: Source) -> Relation:
+    """A stored table."""
     columns = tuple(replace(c, raw=i in source.raw) for i, c in enumerate(columns_of(source.schema)))
     return Relation(source.relation, source.schema, columns)
 
 
-def rows_of_persons(source: Source, unit: int, *, numbered: bool = False) -> Relation:
+def rows_of_persons(source: Source, unit: int, dialect: Dialect, *, numbered: bool = False) -> Relation:
     """A stored table with the person as u, and the row's number as i if asked for."""
     table = table_of(source)
-    columns = canonical(table).columns
-    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
-    listed.append(f"{_canonical_sql(table.columns[unit])} AS {UNIT}")
+    listed = [f"{_canonical_sql(column, dialect)} AS {column.sql}" for column in table.columns]
+    listed.append(f"{_canonical_sql(table.columns[unit], dialect)} AS {UNIT}")
     listed += [f"{source.row} AS i"] if numbered else []
-    everybody = f"(SELECT {', '.join(listed)} FROM {table.source})"
-    return Relation(f"(SELECT * FROM {everybody} WHERE {UNIT} IS NOT NULL)", source.schema, columns, True)
+    everybody = f"(SELECT {', '.join(listed)} FROM {table.source} AS d)"
+    somebody = f"(SELECT * FROM {everybody} AS d WHERE {UNIT} IS NOT NULL)"
+    return Relation(somebody, source.schema, canonical(table, dialect).columns, True)
 
 
-def _canonical_sql(column: Code) -> str:
-    return canonical_float(column.sql) if column.raw else column.sql
-
-
-def canonical(table: Relation) -> Relation:
+def canonical(table: Relation, dialect: Dialect) -> Relation:
     """The table without raw floats."""
     if not any(column.raw for column in table.columns):
         return table
-    listed = [f"{_canonical_sql(column)} AS {column.sql}" for column in table.columns]
+    listed = [f"{_canonical_sql(column, dialect)} AS {column.sql}" for column in table.columns]
     listed += [UNIT] * table.per_person
     columns = tuple(replace(c, raw=False, weight=3 * c.weight) if c.raw else c for c in table.columns)
-    return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source})", columns=columns)
+    return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source} AS d)", columns=columns)
+
+
+def _canonical_sql(column: Code, dialect: Dialect) -> str:
+    return canonical_float(column.sql, dialect) if column.raw else column.sql

@@ -2,7 +2,7 @@
 
 Total by construction: an operator that could raise gets null in place of the
 argument that would make it raise, so nothing depends on which rows the engine
-chooses to evaluate. Never TRY or TRY_CAST: a failing row costs them a hundred
+chooses to evaluate. Never a TRY that catches: a failing row costs it a hundred
 times more than a good one, which tells about the row.
 
 An argument that an operator mentions more than once is computed once, in a
@@ -18,8 +18,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import inf
 from typing import Any
 
+from fpinq.engines.sql.dialect import Dialect
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import (
     INT64_MAX,
@@ -33,48 +35,40 @@ from fpinq.model.expressions import (
 )
 from fpinq.model.operators import FALSE, LOWER, MAX_STRING, OPERATORS, SPACE, TRUE, UPPER
 
-SQL_TYPES = {
-    Type.BOOL: "BOOLEAN",
-    Type.INT64: "BIGINT",
-    Type.FLOAT64: "DOUBLE",
-    Type.STRING: "VARCHAR",
-    Type.DATE: "DATE",
-    Type.TIMESTAMP: "TIMESTAMP",
-}
-
-# DuckDB refuses a substring beyond 32 bits; no string is that long.
+# Databases take a substring of 31 bits; no string is that long.
 _LONGEST = 2**31 - 1
 
-# The optimiser copies an expression into every filter above it. Beyond this many
-# leaves after such copying, a barrier keeps it where it is.
-MAX_WEIGHT = 256
-# An operator that reads every character of a text weighs as much as this many leaves, so that
-# no more than three copies of it are made (docs/decisions/0073).
-TEXT_WEIGHT = 65
-
-_ZERO = "'0'::DOUBLE"
+# Stand for the arguments of a dialect's SQL while their mentions are counted; no SQL has them.
+_MARKS = ("\ue000", "\ue001")
 
 
 class Parameters:
     """The values bound to one SQL text, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
         self.values: dict[str, str] = {}
+        self.others: dict[str, Any] = {}
 
     def bind(self, text: str) -> str:
         """The placeholder of a string."""
-        if text not in self.values:
-            self.values[text] = f"$p{len(self.values)}"
-        return self.values[text]
+        return self.dialect.placeholder(self.values.setdefault(text, f"p{len(self.values)}"))
 
-    def given(self) -> dict[str, str]:
+    def give(self, name: str, value: Any) -> str:
+        """The placeholder of a value of another type, under a name of its own."""
+        self.others[name] = value
+        return self.dialect.placeholder(name)
+
+    def given(self) -> dict[str, Any]:
         """What to execute the text with."""
-        return {placeholder[1:]: text for text, placeholder in self.values.items()}
+        return {name: text for text, name in self.values.items()} | self.others
 
-    def of(self, sql: str) -> dict[str, str]:
+    def of(self, sql: str) -> dict[str, Any]:
         """What to execute a part of the text with."""
-        used = set(re.findall(r"\$(p\d+)", sql))
-        return {name: text for name, text in self.given().items() if name in used}
+        return {name: text for name, text in self.given().items() if self._is_in(name, sql)}
+
+    def _is_in(self, name: str, sql: str) -> bool:
+        return re.search(rf"{re.escape(self.dialect.placeholder(name))}(?!\d)", sql) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,65 +116,80 @@ class Scope:
     layers: list[dict[str, str]] = field(default_factory=list)
     barriers: set[int] = field(default_factory=set)
 
+    @property
+    def dialect(self) -> Dialect:
+        """Whose SQL it is."""
+        return self.parameters.dialect
+
     def lower(self, expression: Expression) -> Code:
         """The SQL of a well-typed expression. Its floats are canonical."""
         if isinstance(expression, Column):
             return self._canonical(self.columns[expression.name])
         if isinstance(expression, Literal):
             return self.literal(expression.value, expression.type)
-        arguments = [self.lower(argument) for argument in expression.arguments]
-        if expression.operator == "is_in":
-            return _is_in(self, *arguments)
-        gives = _RESULTS[expression.operator, tuple(code.type for code in arguments)]
-        code = _OPERATORS[expression.operator](self, gives, *arguments)
-        reads = OPERATORS[expression.operator].per_character > 1 and arguments[0].type is Type.STRING
-        return replace(code, weight=max(code.weight, TEXT_WEIGHT)) if reads else code
+        if expression.operator == "split":
+            code = _split(self, self.lower(expression.arguments[0]), expression.arguments[1])
+        elif expression.operator == "is_in":
+            return _is_in(self, *map(self.lower, expression.arguments))
+        else:
+            arguments = [self.lower(argument) for argument in expression.arguments]
+            takes = tuple([argument.type for argument in arguments])
+            code = _OPERATORS[expression.operator](self, _RESULTS[expression.operator, takes], *arguments)
+            if takes[0] is not Type.STRING:
+                return code
+        reads = OPERATORS[expression.operator].per_character > 1
+        return replace(code, weight=max(code.weight, self.dialect.text_weight)) if reads else code
 
     def output(self, expression: Expression) -> Code:
-        """The SQL of an expression that becomes a column or a predicate: no heavier than MAX_WEIGHT."""
+        """The SQL of an expression that becomes a column or a predicate: no heavier than is allowed."""
         code = self.lower(expression)
-        return self.bind(code) if code.weight > MAX_WEIGHT else code
+        return self.bind(code) if code.weight > self.dialect.max_weight else code
 
     def literal(self, value: Value, type_: Type) -> Code:
         """A constant."""
         code = Code(render(value, type_, self.parameters), type_, atom=True)
         if type_ is Type.INT64 and isinstance(value, int):
             return replace(code, low=value, high=value)
-        return replace(code, finite=isinstance(value, float) and abs(value) != float("inf"))
+        return replace(code, finite=isinstance(value, float) and abs(value) != inf)
 
     def quantise(self, clamp: Clamp) -> Code:
         """The clamped grid point of a row, a BIGINT between the bounds, or null."""
         value = clamp.value
         code = self.columns[value.name] if isinstance(value, Column) else self.lower(value)
         if code.type is Type.INT64:
-            return _clip(self, Type.INT64, code, self._integer(clamp.lower), self._integer(clamp.upper))
+            return _clip(self, Type.INT64, code, self._bound(clamp.lower), self._bound(clamp.upper))
         # Powers of two: each of these products is exact. Where bounds in units of 1 would be
         # beyond the doubles, the value is scaled first.
-        scale, unit = f" * {_double(1 / clamp.step)}" if clamp.step != 1 else "", clamp.step
+        unit = clamp.step
         if unit > 2**900:
-            code, scale, unit = (
-                self.code(f"{code.sql}{scale}", code.type, code, raw=code.raw),
-                "",
-                Fraction(1),
-            )
+            code, unit = replace(_scaled(self, code, 1 / unit), raw=code.raw), Fraction(1)
         point = self.bind(code)
-        low, high = _double(clamp.lower * unit), _double(clamp.upper * unit)
-        # Of a raw float, NaN is in no branch; not by comparison, see canonical_float.
-        end = f"CASE WHEN {point.sql} > 0 THEN {high} ELSE {low} END"
-        raw = f"WHEN NOT isfinite({point.sql}) THEN CASE WHEN isinf({point.sql}) THEN {end} END "
+        low, high = (self.double(bound * unit) for bound in (clamp.lower, clamp.upper))
         ends = f"WHEN {point.sql} <= {low} THEN {low} WHEN {point.sql} >= {high} THEN {high}"
-        clamped = f"CASE {raw if point.raw else ''}{ends} ELSE {point.sql} END"
-        # The cast rounds half to even.
-        sql = f"CAST({clamped}{scale} AS BIGINT)"
-        return self.code(sql, Type.INT64, point, times=6, low=clamp.lower, high=clamp.upper)
+        sql = f"CASE {ends} ELSE {point.sql} END"
+        if point.raw:
+            # Not by comparison: where a file's statistics leave NaN out, it may be taken for always false.
+            sql = f"CASE WHEN {self.dialect.is_number(point.sql)} THEN {sql} END"
+        clamped = _scaled(self, self.code(sql, Type.FLOAT64, point, times=6), 1 / unit)
+        return self.apply(
+            self.dialect.nearest_integer, Type.INT64, clamped, low=clamp.lower, high=clamp.upper
+        )
 
-    def _integer(self, bound: int) -> Code:
+    def _bound(self, bound: int) -> Code:
         return self.literal(max(INT64_MIN, min(INT64_MAX, bound)), Type.INT64)
 
     def _canonical(self, code: Code) -> Code:
         if not code.raw:
             return code
-        return self.code(canonical_float(code.sql), code.type, code, times=3)
+        return self.code(canonical_float(code.sql, self.dialect), code.type, code, times=3)
+
+    def integer(self, number: int) -> str:
+        """A BIGINT."""
+        return self.dialect.integer(number)
+
+    def double(self, number: float | Fraction) -> str:
+        """A double."""
+        return self.dialect.double(float(number))
 
     def bind(self, code: Code) -> Code:
         """The same value as something that costs nothing to repeat."""
@@ -191,7 +200,7 @@ class Scope:
         layer = self.layers[code.level]
         if code.sql not in layer:
             layer[code.sql] = f"b{code.level}_{len(layer)}"
-        if code.weight > MAX_WEIGHT:
+        if code.weight > self.dialect.max_weight:
             self.barriers.add(code.level)
         weight = 1 if code.level in self.barriers else code.weight
         return replace(code, sql=layer[code.sql], level=code.level + 1, weight=weight, atom=True)
@@ -200,11 +209,10 @@ class Scope:
         """SELECT outputs FROM source, with the bindings they need in between."""
         for level, layer in enumerate(self.layers):
             bound = ", ".join(f"{sql} AS {name}" for sql, name in layer.items())
-            # OFFSET keeps the optimiser from copying what is below into what is above.
-            end = " OFFSET 0" if level in self.barriers else ""
-            source = f"(SELECT *, {bound} FROM {source}{end})"
+            below = f"SELECT *, {bound} FROM {source} AS d"
+            source = f"({self.dialect.barrier(below) if level in self.barriers else below})"
         listed = ", ".join(f"{code.sql} AS {name}" for name, code in outputs)
-        return f"SELECT {listed} FROM {source}" + (f" WHERE {where.sql}" if where else "")
+        return f"SELECT {listed} FROM {source} AS d" + (f" WHERE {where.sql}" if where else "")
 
     def code(self, sql: str, type_: Type, *parts: Code, times: int = 1, **known: Any) -> Code:
         """SQL made of parts, each mentioned `times` times."""
@@ -212,38 +220,46 @@ class Scope:
         weight = min(times * sum(part.weight for part in parts), 10**9)
         return Code(f"({sql})", type_, level, max(weight, 1), **known)
 
-
-def big(number: int) -> str:
-    """An integer as a BIGINT."""
-    return f"'{number}'::BIGINT"
+    def apply(self, template: Callable[..., str], type_: Type, *arguments: Code, **known: Any) -> Code:
+        """A dialect's SQL over arguments; those that it mentions more than once are bound."""
+        sql, weight, level = template(*_MARKS[: len(arguments)]), 0, 0
+        for mark, argument in zip(_MARKS, arguments, strict=False):
+            times = sql.count(mark)
+            code = self.bind(argument) if times > 1 else argument
+            sql = sql.replace(mark, code.sql)
+            weight, level = weight + times * code.weight, max(level, code.level)
+        return Code(f"({sql})", type_, level, max(min(weight, 10**9), 1), **known)
 
 
 def render(value: Value, type_: Type, parameters: Parameters) -> str:
     """A constant as SQL. Only strings can say anything, and they are bound, not written."""
+    dialect = parameters.dialect
     if value is None:
-        return f"NULL::{SQL_TYPES[type_]}"
+        return dialect.null(type_)
     if type_ is Type.STRING:
         return parameters.bind(str(value))
     if type_ is Type.BOOL:
         return "TRUE" if value else "FALSE"
     if type_ is Type.INT64:
-        return big(int(value))  # type: ignore[arg-type]
+        return dialect.integer(int(value))  # type: ignore[arg-type]
     if type_ is Type.FLOAT64:
-        return f"'{float(value)!r}'::DOUBLE"  # type: ignore[arg-type]
-    return f"'{value.isoformat()}'::{SQL_TYPES[type_]}"  # type: ignore[union-attr]
+        return dialect.double(float(value))  # type: ignore[arg-type]
+    return dialect.moment(value, type_)  # type: ignore[arg-type]
 
 
-def canonical_float(sql: str) -> str:
-    """A float as found: NaN is null, −0 is 0.
-
-    Not with isnan: a parquet file's statistics leave NaN out, DuckDB believes
-    them and takes isnan, and comparisons with NaN, for always false.
-    """
-    return f"CASE WHEN isfinite({sql}) OR isinf({sql}) THEN {sql} + {_ZERO} END"
+def canonical_float(sql: str, dialect: Dialect) -> str:
+    """A float as found: NaN is null, −0 is 0."""
+    return f"CASE WHEN {dialect.is_number(sql)} THEN {sql} + {dialect.double(0.0)} END"
 
 
-def _double(number: Fraction) -> str:
-    return f"'{float(number)!r}'::DOUBLE"
+def _scaled(scope: Scope, code: Code, factor: Fraction) -> Code:
+    """A double times a power of two."""
+    if factor == 1:
+        return code
+    by = scope.double(factor)
+    if factor > 1:  # from within the bounds to the grid: neither beyond the doubles nor below them
+        return scope.code(f"{code.sql} * {by}", Type.FLOAT64, code)
+    return scope.apply(lambda a: scope.dialect.multiply_floats(a, by), Type.FLOAT64, code)
 
 
 # ── integers ─────────────────────────────────────────────────────────────────────────
@@ -257,16 +273,16 @@ def _within(low: int, high: int) -> dict[str, int]:
     return {"low": max(low, INT64_MIN), "high": min(high, INT64_MAX)}
 
 
-def _only_if(sql: str, low: int, high: int) -> str:
+def _only_if(scope: Scope, sql: str, low: int, high: int) -> str:
     """sql where it is in the interval, else null."""
-    tests = [f"{sql} >= {big(low)}"] if low > INT64_MIN else []
-    tests += [f"{sql} <= {big(high)}"] if high < INT64_MAX else []
+    tests = [f"{sql} >= {scope.integer(low)}"] if low > INT64_MIN else []
+    tests += [f"{sql} <= {scope.integer(high)}"] if high < INT64_MAX else []
     return f"CASE WHEN {' AND '.join(tests)} THEN {sql} END" if tests else sql
 
 
 def _add(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return _finite_sum(scope, "+", a, b)
+        return _sum(scope, scope.dialect.add_floats, a, b)
     if a.constant is not None:
         a, b = b, a
     low, high = a.low + b.low, a.high + b.high
@@ -274,42 +290,42 @@ def _add(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
         return scope.code(f"{a.sql} + {b.sql}", type_, a, b, low=low, high=high)
     a = scope.bind(a)
     if (c := b.constant) is not None:
-        safe = _only_if(a.sql, INT64_MIN - c, INT64_MAX - c)
+        safe = _only_if(scope, a.sql, INT64_MIN - c, INT64_MAX - c)
         return scope.code(f"{safe} + {b.sql}", type_, a, b, times=2, **_within(low, high))
     b = scope.bind(b)
     safe = (
-        f"CASE WHEN {a.sql} <= {big(INT64_MAX)} - greatest({b.sql}, 0) "
-        f"AND {a.sql} >= {big(INT64_MIN)} - least({b.sql}, 0) THEN {a.sql} END"
+        f"CASE WHEN {a.sql} <= {scope.integer(INT64_MAX)} - greatest({b.sql}, 0) "
+        f"AND {a.sql} >= {scope.integer(INT64_MIN)} - least({b.sql}, 0) THEN {a.sql} END"
     )
     return scope.code(f"{safe} + {b.sql}", type_, a, b, times=3, **_within(low, high))
 
 
 def _subtract(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     if a.type is Type.DATE:
-        return scope.code(f"{a.sql} - {b.sql}", type_, a, b, low=-3_652_058, high=3_652_058)
+        return scope.apply(scope.dialect.days_between, type_, a, b, low=-3_652_058, high=3_652_058)
     if a.type is Type.TIMESTAMP:
         return _seconds(scope, a, b)
     if type_ is Type.FLOAT64:
-        return _finite_sum(scope, "-", a, b)
+        return _sum(scope, scope.dialect.subtract_floats, a, b)
     low, high = a.low - b.high, a.high - b.low
     if _fits(low, high):
         return scope.code(f"{a.sql} - {b.sql}", type_, a, b, low=low, high=high)
     a, b = scope.bind(a), scope.bind(b)
     if (c := b.constant) is not None:
-        safe = f"{_only_if(a.sql, INT64_MIN + c, INT64_MAX + c)} - {b.sql}"
+        safe = f"{_only_if(scope, a.sql, INT64_MIN + c, INT64_MAX + c)} - {b.sql}"
     elif (c := a.constant) is not None:
-        safe = f"{a.sql} - {_only_if(b.sql, c - INT64_MAX, c - INT64_MIN)}"
+        safe = f"{a.sql} - {_only_if(scope, b.sql, c - INT64_MAX, c - INT64_MIN)}"
     else:
         safe = (
-            f"CASE WHEN {a.sql} <= {big(INT64_MAX)} + least({b.sql}, 0) "
-            f"AND {a.sql} >= {big(INT64_MIN)} + greatest({b.sql}, 0) THEN {a.sql} END - {b.sql}"
+            f"CASE WHEN {a.sql} <= {scope.integer(INT64_MAX)} + least({b.sql}, 0) "
+            f"AND {a.sql} >= {scope.integer(INT64_MIN)} + greatest({b.sql}, 0) THEN {a.sql} END - {b.sql}"
         )
     return scope.code(safe, type_, a, b, times=3, **_within(low, high))
 
 
 def _multiply(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     if type_ is Type.FLOAT64:
-        product = scope.code(f"{a.sql} * {b.sql} + {_ZERO}", type_, a, b)
+        product = _plus_zero(scope, scope.apply(scope.dialect.multiply_floats, type_, a, b))
         return product if a.finite and b.finite else _not_nan(scope, product)
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     low, high = min(ends), max(ends)
@@ -323,16 +339,10 @@ def _multiply(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
         # Rounded inwards: c·x is in the type for exactly the x in between.
         first += first * c < INT64_MIN or first * c > INT64_MAX
         last -= last * c < INT64_MIN or last * c > INT64_MAX
-        safe = _only_if(a.sql, first, last)
+        safe = _only_if(scope, a.sql, first, last)
         return scope.code(f"{safe} * {b.sql}", type_, a, b, times=2, **_within(low, high))
-    wide = scope.bind(scope.code(f"CAST({a.sql} AS HUGEINT) * CAST({b.sql} AS HUGEINT)", type_, a, b))
-    return scope.code(narrow(wide.sql), type_, wide, times=2, **_within(low, high))
-
-
-def narrow(wide: str) -> str:
-    """A HUGEINT as a BIGINT, null where it does not fit."""
-    fits = f"{wide} BETWEEN '{INT64_MIN}'::HUGEINT AND '{INT64_MAX}'::HUGEINT"
-    return f"CAST(CASE WHEN {fits} THEN {wide} END AS BIGINT)"
+    known = _within(low, high)
+    return replace(scope.dialect.multiply(scope, a, b), low=known["low"], high=known["high"])
 
 
 def _floor_divide(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
@@ -340,24 +350,21 @@ def _floor_divide(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
         return _floor(scope, type_, _divide(scope, type_, a, b))
     largest = max(abs(a.low), abs(a.high))
     known = _within(-largest, largest)
+    quotient, one = scope.dialect.quotient, scope.integer(1)
     a = scope.bind(a)
     if (c := b.constant) is not None and c > 0:
-        # DuckDB's // rounds towards zero.
-        below = f"(CASE WHEN {a.sql} < 0 THEN {a.sql} END + 1) // {b.sql} - 1"
-        sql = (
-            f"CASE WHEN {a.sql} < 0 THEN {below} ELSE {a.sql} // {b.sql} END"
-            if a.low < 0
-            else f"{a.sql} // {b.sql}"
-        )
+        # The quotient is rounded towards zero.
+        below = quotient(f"(CASE WHEN {a.sql} < 0 THEN {a.sql} END + {one})", b.sql)
+        above = quotient(a.sql, b.sql)
+        sql = f"CASE WHEN {a.sql} < 0 THEN ({below}) - {one} ELSE {above} END" if a.low < 0 else above
         return scope.code(sql, type_, a, b, times=4, low=a.low // c, high=a.high // c)
     b = scope.bind(b)
-    overflows = f"{b.sql} = -1 AND {a.sql} = {big(INT64_MIN)}"
+    overflows = f"{b.sql} = -1 AND {a.sql} = {scope.integer(INT64_MIN)}"
     by = scope.bind(
         scope.code(f"CASE WHEN {b.sql} = 0 OR {overflows} THEN NULL ELSE {b.sql} END", type_, a, b, times=3)
     )
-    remains = f"{a.sql} % {by.sql}"
-    uneven = f"{remains} <> 0 AND ({remains} < 0) <> ({by.sql} < 0)"
-    sql = f"{a.sql} // {by.sql} - CASE WHEN {uneven} THEN 1 ELSE 0 END"
+    uneven = _uneven(f"{a.sql} % {by.sql}", by.sql)
+    sql = f"({quotient(a.sql, by.sql)}) - CASE WHEN {uneven} THEN {one} ELSE {scope.integer(0)} END"
     return scope.code(sql, type_, a, by, times=4, **known)
 
 
@@ -373,21 +380,25 @@ def _modulo(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
         )
         return scope.code(sql, type_, rest, b, times=3, low=0, high=c - 1)
     b = scope.bind(b)
-    # x % −1 is 0, but DuckDB divides first, and −2⁶³ / −1 overflows.
-    divisor = f"CASE WHEN {b.sql} = 0 THEN NULL WHEN {b.sql} = -1 THEN {big(1)} ELSE {b.sql} END"
+    # x % −1 is 0, but a database may divide first, and −2⁶³ / −1 overflows.
+    divisor = f"CASE WHEN {b.sql} = 0 THEN NULL WHEN {b.sql} = -1 THEN {scope.integer(1)} ELSE {b.sql} END"
     by = scope.bind(scope.code(divisor, type_, b, times=3))
     rest = scope.bind(scope.code(f"{a.sql} % {by.sql}", type_, a, by))
-    uneven = f"{rest.sql} <> 0 AND ({rest.sql} < 0) <> ({by.sql} < 0)"
     bound = max(abs(b.low), abs(b.high))
-    sql = f"{rest.sql} + CASE WHEN {uneven} THEN {by.sql} ELSE {big(0)} END"
+    sql = f"{rest.sql} + CASE WHEN {_uneven(rest.sql, by.sql)} THEN {by.sql} ELSE {scope.integer(0)} END"
     return scope.code(sql, type_, rest, by, times=3, **_within(-bound, bound))
+
+
+def _uneven(rest: str, by: str) -> str:
+    """Whether what remains, which has the sign of what was divided, has another one than the divisor."""
+    return f"{rest} <> 0 AND ({rest} < 0) <> ({by} < 0)"
 
 
 def _negate(scope: Scope, type_: Type, a: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return scope.code(f"-{a.sql} + {_ZERO}", type_, a, finite=a.finite)
+        return _plus_zero(scope, scope.code(f"-{a.sql}", type_, a), finite=a.finite)
     a = scope.bind(a) if a.low == INT64_MIN else a
-    safe = _only_if(a.sql, max(a.low, -INT64_MAX), INT64_MAX) if a.low == INT64_MIN else a.sql
+    safe = _only_if(scope, a.sql, max(a.low, -INT64_MAX), INT64_MAX) if a.low == INT64_MIN else a.sql
     return scope.code(f"-({safe})", type_, a, times=2, low=-a.high, high=min(-a.low, INT64_MAX))
 
 
@@ -395,7 +406,7 @@ def _abs(scope: Scope, type_: Type, a: Code) -> Code:
     if type_ is Type.FLOAT64:
         return scope.code(f"abs({a.sql})", type_, a, finite=a.finite)
     a = scope.bind(a) if a.low == INT64_MIN else a
-    safe = _only_if(a.sql, -INT64_MAX, INT64_MAX) if a.low == INT64_MIN else a.sql
+    safe = _only_if(scope, a.sql, -INT64_MAX, INT64_MAX) if a.low == INT64_MIN else a.sql
     low = 0 if a.low <= 0 <= a.high else min(abs(a.low), abs(a.high))
     return scope.code(f"abs({safe})", type_, a, times=2, **_within(low, max(abs(a.low), abs(a.high))))
 
@@ -403,8 +414,8 @@ def _abs(scope: Scope, type_: Type, a: Code) -> Code:
 def _sign(scope: Scope, type_: Type, a: Code) -> Code:
     a = scope.bind(a)
     branches = ((">", 1), ("<", -1), ("=", 0))
-    sql = "CASE " + " ".join(f"WHEN {a.sql} {sign} 0 THEN {big(one)}" for sign, one in branches) + " END"
-    return scope.code(sql, type_, a, times=3, low=-1, high=1)
+    cases = (f"WHEN {a.sql} {sign} 0 THEN {scope.integer(one)}" for sign, one in branches)
+    return scope.code(f"CASE {' '.join(cases)} END", type_, a, times=3, low=-1, high=1)
 
 
 def _clip(scope: Scope, type_: Type, a: Code, lower: Code, upper: Code) -> Code:
@@ -422,63 +433,69 @@ def _clip(scope: Scope, type_: Type, a: Code, lower: Code, upper: Code) -> Code:
 
 def _not_nan(scope: Scope, a: Code) -> Code:
     a = scope.bind(a)
-    return scope.code(f"CASE WHEN isnan({a.sql}) THEN NULL ELSE {a.sql} END", a.type, a, times=2)
+    return scope.code(f"CASE WHEN {scope.dialect.is_number(a.sql)} THEN {a.sql} END", a.type, a, times=2)
 
 
-def _finite_sum(scope: Scope, sign: str, a: Code, b: Code) -> Code:
-    total = scope.code(f"{a.sql} {sign} {b.sql}", Type.FLOAT64, a, b)
+def _plus_zero(scope: Scope, a: Code, **known: Any) -> Code:
+    """The same, with 0 in place of −0."""
+    return scope.code(f"{a.sql} + {scope.double(0.0)}", Type.FLOAT64, a, **known)
+
+
+def _sum(scope: Scope, template: Callable[[str, str], str], a: Code, b: Code) -> Code:
+    total = scope.apply(template, Type.FLOAT64, a, b)
     # Only ∞ − ∞ is NaN; a sum of canonical floats is never −0.
     return total if a.finite or b.finite else _not_nan(scope, total)
 
 
 def _divide(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     b = scope.bind(b)
-    by = f"CASE WHEN {b.sql} = 0 THEN NULL ELSE {b.sql} END"
-    quotient = scope.code(f"{a.sql} / {by} + {_ZERO}", type_, a, b, times=2)
+    by = scope.code(f"CASE WHEN {b.sql} = 0 THEN NULL ELSE {b.sql} END", type_, b, times=2)
+    quotient = _plus_zero(scope, scope.apply(scope.dialect.divide_floats, type_, a, by))
     return quotient if a.finite or b.finite else _not_nan(scope, quotient)
 
 
 def _float_modulo(scope: Scope, a: Code, b: Code) -> Code:
     a, b = scope.bind(a), scope.bind(b)
-    defined = f"{b.sql} <> 0 AND isfinite({a.sql})"
-    rest = scope.bind(
-        scope.code(f"CASE WHEN {defined} THEN {a.sql} END % {b.sql}", Type.FLOAT64, a, b, times=2)
-    )
-    uneven = f"{rest.sql} <> 0 AND ({rest.sql} < 0) <> ({b.sql} < 0)"
-    sql = f"{rest.sql} + CASE WHEN {uneven} THEN {b.sql} ELSE {_ZERO} END"
+    finite = f"CASE WHEN abs({a.sql}) < {scope.double(inf)} THEN {a.sql} END"
+    divided = scope.code(finite, Type.FLOAT64, a, times=2)
+    by = scope.code(f"CASE WHEN {b.sql} <> 0 THEN {b.sql} END", Type.FLOAT64, b, times=2)
+    rest = scope.bind(scope.apply(scope.dialect.float_remainder, Type.FLOAT64, divided, by))
+    sql = f"{rest.sql} + CASE WHEN {_uneven(rest.sql, b.sql)} THEN {b.sql} ELSE {scope.double(0.0)} END"
     return scope.code(sql, Type.FLOAT64, rest, b, times=3)
 
 
 def _floor(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"floor({a.sql}) + {_ZERO}", type_, a, finite=a.finite)
+    return _plus_zero(scope, scope.apply(scope.dialect.floor, type_, a), finite=a.finite)
 
 
 def _ceil(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"ceil({a.sql}) + {_ZERO}", type_, a, finite=a.finite)
+    return _plus_zero(scope, scope.apply(scope.dialect.ceil, type_, a), finite=a.finite)
 
 
 def _round(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"round_even({a.sql}, 0) + {_ZERO}", type_, a, finite=a.finite)
+    return _plus_zero(scope, scope.apply(scope.dialect.round, type_, a), finite=a.finite)
 
 
 def _sqrt(scope: Scope, type_: Type, a: Code) -> Code:
     a = scope.bind(a)
-    return scope.code(f"sqrt(CASE WHEN {a.sql} >= 0 THEN {a.sql} END)", type_, a, times=2, finite=a.finite)
+    root = scope.code(f"CASE WHEN {a.sql} >= 0 THEN {a.sql} END", type_, a, times=2)
+    return scope.apply(scope.dialect.sqrt, type_, root, finite=a.finite)
 
 
 def _exp(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"exp({a.sql})", type_, a)
+    return scope.apply(scope.dialect.exp, type_, a)
 
 
 def _log(scope: Scope, type_: Type, a: Code) -> Code:
     a = scope.bind(a)
-    return scope.code(f"ln(CASE WHEN {a.sql} > 0 THEN {a.sql} END)", type_, a, times=2, finite=a.finite)
+    positive = scope.code(f"CASE WHEN {a.sql} > 0 THEN {a.sql} END", type_, a, times=2)
+    return scope.apply(scope.dialect.log, type_, positive, finite=a.finite)
 
 
 def _power(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     a, b = scope.bind(a), scope.bind(b)
-    base = f"CASE WHEN {a.sql} = 0 AND {b.sql} < 0 THEN NULL ELSE {a.sql} END"
-    return _not_nan(scope, scope.code(f"pow({base}, {b.sql}) + {_ZERO}", type_, a, b, times=2))
+    base = scope.code(f"CASE WHEN {a.sql} = 0 AND {b.sql} < 0 THEN NULL ELSE {a.sql} END", type_, a, b)
+    return _not_nan(scope, _plus_zero(scope, scope.apply(scope.dialect.power, type_, base, b)))
 
 
 def _seconds(scope: Scope, a: Code, b: Code) -> Code:
@@ -488,12 +505,13 @@ def _seconds(scope: Scope, a: Code, b: Code) -> Code:
     the rest are added: the rest is never so near the middle of two doubles that
     its own rounding could change the sum.
     """
-    micros = scope.bind(scope.code(f"epoch_us({a.sql}) - epoch_us({b.sql})", Type.INT64, a, b))
-    small = f"{micros.sql} BETWEEN {big(-(2**53))} AND {big(2**53)}"
-    whole, rest = f"CAST({micros.sql} // 1000000 AS DOUBLE)", f"CAST({micros.sql} % 1000000 AS DOUBLE)"
-    million = "'1000000'::DOUBLE"
-    at_once, in_parts = f"CAST({micros.sql} AS DOUBLE) / {million}", f"{whole} + {rest} / {million}"
-    sql = f"CASE WHEN {small} THEN {at_once} ELSE {in_parts} END"
+    micros = scope.bind(scope.apply(scope.dialect.microseconds_between, Type.INT64, a, b))
+    double, million = scope.dialect.type_name(Type.FLOAT64), scope.integer(10**6)
+    small = f"{micros.sql} BETWEEN {scope.integer(-(2**53))} AND {scope.integer(2**53)}"
+    whole = f"CAST({scope.dialect.quotient(micros.sql, million)} AS {double})"
+    rest = f"CAST({micros.sql} % {million} AS {double}) / {scope.double(1e6)}"
+    at_once = f"CAST({micros.sql} AS {double}) / {scope.double(1e6)}"
+    sql = f"CASE WHEN {small} THEN {at_once} ELSE {whole} + {rest} END"
     return scope.code(sql, Type.FLOAT64, micros, times=4, finite=True)
 
 
@@ -533,51 +551,59 @@ def _fill_null(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
 
 # ── conversions ──────────────────────────────────────────────────────────────────────
 
-
-def _matching(a: Code, pattern: str) -> str:
-    return f"CASE WHEN regexp_full_match({a.sql}, '{pattern}') THEN {a.sql} END"
-
-
 _INTEGER = "[+-]?[0-9]{1,19}"
-_FLOAT = r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?"
+_FLOAT = "[+-]?(?:[0-9]{1,30}(?:[.][0-9]{0,30})?|[.][0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?"
 _DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_TIMESTAMP = rf"{_DATE}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?)?"
+_TIMESTAMP = rf"{_DATE}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
+
+
+def _matching(scope: Scope, a: Code, pattern: str) -> Code:
+    """A text, null where it is not of a pattern."""
+    a = scope.bind(a)
+    matches = scope.dialect.matches(a.sql, pattern)
+    return scope.code(f"CASE WHEN {matches} THEN {a.sql} END", Type.STRING, a, times=2)
+
+
+def _cast(scope: Scope, type_: Type, a: Code, **known: Any) -> Code:
+    return scope.code(f"CAST({a.sql} AS {scope.dialect.type_name(type_)})", type_, a, **known)
+
+
+def _of_truth(scope: Scope, type_: Type, a: Code, **known: Any) -> Code:
+    return scope.apply(lambda truth: scope.dialect.number_of_truth(truth, type_), type_, a, **known)
 
 
 def _to_int64(scope: Scope, type_: Type, a: Code) -> Code:
     if a.type is Type.BOOL:
-        return scope.code(f"CAST({a.sql} AS BIGINT)", type_, a, low=0, high=1)
+        return _of_truth(scope, type_, a, low=0, high=1)
+    if a.type is Type.STRING:
+        return scope.dialect.parse_integer(scope, _matching(scope, a, _INTEGER))
     a = scope.bind(a)
-    if a.type is Type.FLOAT64:
-        inside = f"{a.sql} >= '-{2**63}'::DOUBLE AND {a.sql} < '{2**63}'::DOUBLE"
-        safe = f"CASE WHEN {inside} THEN trunc({a.sql}) END"
-        return scope.code(f"CAST({safe} AS BIGINT)", type_, a, times=3)
-    wide = scope.bind(scope.code(f"CAST({_matching(a, _INTEGER)} AS HUGEINT)", type_, a, times=2))
-    return scope.code(narrow(wide.sql), type_, wide, times=2)
+    inside = f"{a.sql} >= {scope.double(-(2.0**63))} AND {a.sql} < {scope.double(2.0**63)}"
+    safe = scope.code(f"CASE WHEN {inside} THEN {a.sql} END", Type.FLOAT64, a, times=3)
+    return scope.apply(scope.dialect.whole_part, type_, safe)
 
 
 def _to_float64(scope: Scope, type_: Type, a: Code) -> Code:
-    if a.type is not Type.STRING:
-        return scope.code(f"CAST({a.sql} AS DOUBLE)", type_, a, finite=True)
-    a = scope.bind(a)
-    return scope.code(f"CAST({_matching(a, _FLOAT)} AS DOUBLE) + {_ZERO}", type_, a, times=2)
+    if a.type is Type.BOOL:
+        return _of_truth(scope, type_, a, finite=True)
+    if a.type is Type.INT64:
+        return _cast(scope, type_, a, finite=True)
+    return _plus_zero(scope, scope.apply(scope.dialect.parse_float, type_, _matching(scope, a, _FLOAT)))
 
 
 def _to_string(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"CAST({a.sql} AS VARCHAR)", type_, a)
+    return scope.apply(lambda value: scope.dialect.written(value, a.type), type_, a)
 
 
 def _to_date(scope: Scope, type_: Type, a: Code) -> Code:
     if a.type is Type.TIMESTAMP:
-        return scope.code(f"CAST({a.sql} AS DATE)", type_, a)
-    text = _of_a_day(scope, a, _DATE)
-    return scope.code(f"CAST({text.sql} AS DATE)", type_, text)
+        return _cast(scope, type_, a)
+    return scope.apply(scope.dialect.parse_date, type_, _of_a_day(scope, a, _DATE))
 
 
 def _of_a_day(scope: Scope, a: Code, pattern: str) -> Code:
     """A text of the pattern that begins with a day that exists, else null."""
-    a = scope.bind(a)
-    text = scope.bind(scope.code(_matching(a, pattern), Type.STRING, a, times=2))
+    text = scope.bind(_matching(scope, a, pattern))
     year = f"CAST(substring({text.sql}, 1, 4) AS BIGINT)"
     leap = f"({year} % 4 = 0 AND ({year} % 100 <> 0 OR {year} % 400 = 0))"
     month, day = f"substring({text.sql}, 6, 2)", f"substring({text.sql}, 9, 2)"
@@ -591,11 +617,12 @@ def _of_a_day(scope: Scope, a: Code, pattern: str) -> Code:
 
 def _to_timestamp(scope: Scope, type_: Type, a: Code) -> Code:
     if a.type is Type.DATE:
-        return scope.code(f"CAST({a.sql} AS TIMESTAMP)", type_, a)
+        return _cast(scope, type_, a)
     text = scope.bind(_of_a_day(scope, a, _TIMESTAMP))
     # With the rest of midnight behind it, so that there is one form to parse.
-    whole = f"{text.sql} || substring(' 00:00:00.000000', length({text.sql}) - 9)"
-    return scope.code(f"CAST({whole} AS TIMESTAMP)", type_, text, times=2)
+    rest = f"substring(' 00:00:00.000000', {scope.dialect.characters(text.sql)} - 9)"
+    whole = scope.code(f"{text.sql} || {rest}", Type.STRING, text, times=2)
+    return scope.apply(scope.dialect.parse_timestamp, type_, whole)
 
 
 def _to_bool(scope: Scope, type_: Type, a: Code) -> Code:
@@ -608,23 +635,30 @@ def _to_bool(scope: Scope, type_: Type, a: Code) -> Code:
 # ── strings ──────────────────────────────────────────────────────────────────────────
 
 
-def _case_mapping(function: str, source: str, target: str) -> Callable[..., Code]:
-    def lower(scope: Scope, type_: Type, a: Code) -> Code:
-        a = scope.bind(a)
-        # DuckDB's own mapping is the table's on ASCII, where bytes are code points, and far faster.
-        table = f"translate({a.sql}, {scope.parameters.bind(source)}, {scope.parameters.bind(target)})"
-        sql = f"CASE WHEN strlen({a.sql}) = length({a.sql}) THEN {function}({a.sql}) ELSE {table} END"
-        return scope.code(sql, type_, a, times=4)
+def _lower(scope: Scope, type_: Type, a: Code) -> Code:
+    return _mapped(scope, a, scope.dialect.lower_ascii, UPPER, LOWER)
 
-    return lower
+
+def _upper(scope: Scope, type_: Type, a: Code) -> Code:
+    return _mapped(scope, a, scope.dialect.upper_ascii, LOWER, UPPER)
+
+
+def _mapped(scope: Scope, a: Code, of_ascii: Callable[[str], str], source: str, target: str) -> Code:
+    """A case mapping; on ASCII, where bytes are code points, a database's own, which is far faster."""
+    a, dialect = scope.bind(a), scope.dialect
+    is_ascii = f"{dialect.octets(a.sql)} = {dialect.characters(a.sql)}"
+    table = f"translate({a.sql}, {scope.parameters.bind(source)}, {scope.parameters.bind(target)})"
+    sql = f"CASE WHEN {is_ascii} THEN {of_ascii(a.sql)} ELSE {table} END"
+    return scope.code(sql, Type.STRING, a, times=4)
 
 
 def _strip(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"trim({a.sql}, {scope.parameters.bind(SPACE)})", type_, a)
+    space = scope.parameters.bind(SPACE)
+    return scope.apply(lambda text: scope.dialect.strip(text, space), type_, a)
 
 
 def _length(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"length({a.sql})", type_, a, low=0, high=2**32)
+    return _cast(scope, type_, scope.apply(scope.dialect.characters, type_, a), low=0, high=2**32)
 
 
 def _substring(scope: Scope, type_: Type, a: Code, start: Code, length: Code) -> Code:
@@ -634,19 +668,30 @@ def _substring(scope: Scope, type_: Type, a: Code, start: Code, length: Code) ->
 
 def _concat(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
     a, b = scope.bind(a), scope.bind(b)
-    short = f"length({a.sql}) + length({b.sql}) <= {MAX_STRING}"
+    short = f"{scope.dialect.characters(a.sql)} + {scope.dialect.characters(b.sql)} <= {MAX_STRING}"
     return scope.code(f"CASE WHEN {short} THEN {a.sql} || {b.sql} END", type_, a, b, times=2)
 
 
-def _function(name: str, **known: int) -> Callable[..., Code]:
+def _split(scope: Scope, a: Code, separator: Expression) -> Code:
+    assert isinstance(separator, Literal)
+    between = str(separator.value)
+    return scope.apply(lambda text: scope.dialect.split(text, between, scope.parameters), Type.STRINGS, a)
+
+
+def _asked(template: Callable[[Dialect], Callable[..., str]]) -> Callable[..., Code]:
+    """An operator that a dialect has a word for."""
+
     def lower(scope: Scope, type_: Type, *arguments: Code) -> Code:
-        return scope.code(f"{name}({', '.join(a.sql for a in arguments)})", type_, *arguments, **known)
+        return scope.apply(template(scope.dialect), type_, *arguments)
 
     return lower
 
 
-def _weekday(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"isodow({a.sql}) - 1", type_, a, low=0, high=6)
+def _part(name: str, low: int, high: int) -> Callable[..., Code]:
+    def lower(scope: Scope, type_: Type, a: Code) -> Code:
+        return scope.apply(lambda time: scope.dialect.part(name, time), type_, a, low=low, high=high)
+
+    return lower
 
 
 _OPERATORS: dict[str, Callable[..., Code]] = {
@@ -685,21 +730,20 @@ _OPERATORS: dict[str, Callable[..., Code]] = {
     "to_string": _to_string,
     "to_date": _to_date,
     "to_timestamp": _to_timestamp,
-    "lower": _case_mapping("lower", UPPER, LOWER),
-    "upper": _case_mapping("upper", LOWER, UPPER),
+    "lower": _lower,
+    "upper": _upper,
     "strip": _strip,
     "length": _length,
     "substring": _substring,
     "concat": _concat,
-    "contains": _function("contains"),
-    "starts_with": _function("starts_with"),
-    "ends_with": _function("suffix"),
-    "split": _function("string_split"),
-    "year": _function("year", low=1, high=9999),
-    "month": _function("month", low=1, high=12),
-    "day": _function("day", low=1, high=31),
-    "weekday": _weekday,
-    "hour": _function("hour", low=0, high=23),
+    "contains": _asked(lambda dialect: dialect.contains),
+    "starts_with": _asked(lambda dialect: dialect.starts_with),
+    "ends_with": _asked(lambda dialect: dialect.ends_with),
+    "year": _part("year", 1, 9999),
+    "month": _part("month", 1, 12),
+    "day": _part("day", 1, 31),
+    "weekday": _part("weekday", 0, 6),
+    "hour": _part("hour", 0, 23),
 }
 
 _RESULTS = {

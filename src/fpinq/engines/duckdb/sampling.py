@@ -1,15 +1,17 @@
-"""Truncation: which rows of a key stay. Where an order decides, it is the canonical one, over all columns.
+"""Faster truncations, by a look at the data first.
 
 Sorting by all columns is what a truncation costs. If the first few columns of
 the order nearly always decide, sorting by these and looking again at the keys
 they leave undecided is faster; a sample says whether they do. Both ways find the
-same rows (docs/decisions/0050).
+same rows (docs/decisions/0050). Which rows of a person are beyond the first ones
+is found out once and kept.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from fpinq.engines.duckdb.relations import UNIT, Relation, Source, rows_of_persons
-from fpinq.model.expressions import INT64_MAX, Column, Expression
+from fpinq.engines.duckdb.dialect import SQL, limit, window
+from fpinq.engines.sql.relations import UNIT, Source, rows_of_persons
+from fpinq.engines.sql.truncation import order
 
 # How many columns of the order are tried first.
 LEADING = 2
@@ -21,40 +23,14 @@ FEWEST_SAMPLED = 1_000
 RARE = 20
 
 
-def limit(at_most: int) -> int:
-    """A number of rows as SQL takes it."""
-    return min(at_most, INT64_MAX)
-
-
-def order(table: Relation, fixed: Iterable[Expression] = ()) -> list[str]:
-    """The canonical order, without the columns that do not vary."""
-    constant = {key.name for key in fixed if isinstance(key, Column)}
-    return [
-        f"{column.sql} NULLS FIRST"
-        for name, column in zip(table.schema.names(), table.columns, strict=True)
-        if name not in constant
-    ]
-
-
-def computed_first(table: Relation) -> list[str]:
-    """The canonical order, led by something computed: a column of a file would be filtered as it is read."""
-    by = order(table)
-    return [f"{table.columns[0].sql} IS NOT NULL", *by] if by else by
-
-
 def beyond_the_first(source: Source, unit: int, at_most: int) -> str:
     """The numbers i of the rows that are not among their person's first."""
-    rows = rows_of_persons(source, unit, numbered=True)
-    window = _window([UNIT], order(rows))
-    return f"SELECT i FROM {rows.source} QUALIFY row_number() OVER ({window}) > {limit(at_most)}"
+    rows = rows_of_persons(source, unit, SQL, numbered=True)
+    number = SQL.row_number([UNIT], order(rows, SQL))
+    return f"SELECT i FROM {rows.source} QUALIFY {number} > {limit(at_most)}"
 
 
-def first_per_key(source: str, keys: Sequence[str], by: Sequence[str], at_most: int) -> str:
-    """The first rows of each key: sort the rows of a key by the whole order."""
-    return f"(SELECT * FROM {source} QUALIFY row_number() OVER ({_window(keys, by)}) <= {limit(at_most)})"
-
-
-def first_per_key_in_two(source: str, keys: Sequence[str], by: Sequence[str], at_most: int) -> str:
+def in_two(source: str, keys: Sequence[str], by: Sequence[str], at_most: int) -> str:
     """The first rows of each key: sort by the leading columns, and by all where these do not decide.
 
     A row is a candidate if fewer than at_most rows of its key come before it by
@@ -70,7 +46,7 @@ def first_per_key_in_two(source: str, keys: Sequence[str], by: Sequence[str], at
     return (
         f"(WITH candidates AS MATERIALIZED ({candidates}), undecided AS MATERIALIZED ({undecided}) "
         f"SELECT r.* FROM candidates AS r ANTI JOIN undecided AS o ON {same} "
-        f"UNION ALL SELECT * FROM {first_per_key(again, keys, by, at_most)})"
+        f"UNION ALL SELECT * FROM {SQL.first_per_key(again, keys, by, at_most)})"
     )
 
 
@@ -88,20 +64,9 @@ def are_rare(sampled: int, undecided: int) -> bool:
     return sampled >= FEWEST_SAMPLED and undecided * RARE <= sampled
 
 
-def unique_per_key(table: Relation, source: str, keys: Sequence[str]) -> str:
-    """Groups of one: their first values are the values of the record."""
-    firsts = [f"first({column.sql}) AS {column.sql}" for column in table.columns]
-    by = f"GROUP BY {', '.join(keys)} " if keys else ""
-    return f"(SELECT {', '.join([*keys, *firsts])} FROM {source} {by}HAVING count(*) = 1)"
-
-
 def _candidates(source: str, keys: Sequence[str], by: Sequence[str], at_most: int) -> str:
-    return f"SELECT * FROM {source} QUALIFY rank() OVER ({_window(keys, by[:LEADING])}) <= {limit(at_most)}"
+    return f"SELECT * FROM {source} QUALIFY rank() OVER ({window(keys, by[:LEADING])}) <= {limit(at_most)}"
 
 
 def _too_many(at_most: int) -> str:
     return f"count(*) > {limit(at_most)}"
-
-
-def _window(keys: Sequence[str], by: Sequence[str]) -> str:
-    return f"PARTITION BY {', '.join(keys)}" + (f" ORDER BY {', '.join(by)}" if by else "")
