@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
-from itertools import chain
+from itertools import chain, islice
 from math import inf
 from typing import BinaryIO
 
@@ -127,6 +127,18 @@ def opened(path: str) -> BinaryIO:
     if path.lower().endswith(".gz"):
         return gzip.open(path)  # type: ignore[return-value]
     return open(path, "rb")
+
+
+def first_line(path: str) -> list[str]:
+    """The first line of a file, if it has one."""
+    with opened(path) as file:
+        return [block.partition("\n")[0] for block in islice(blocks(file), 1)]
+
+
+def file_has_lines(path: str, header: bool) -> bool:
+    """Whether a file has a line that is not blank, after its header."""
+    with opened(path) as file:
+        return has_lines(file, header)
 
 
 def has_lines(file: BinaryIO, header: bool) -> bool:

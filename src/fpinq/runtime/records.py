@@ -38,6 +38,8 @@ def records_of(source: Any, schema: Mapping[str, Type] | None = None) -> Records
     import duckdb
 
     from fpinq.engines.duckdb import sources
+    from fpinq.engines.duckdb.dialect import SQL
+    from fpinq.engines.sql.sources import as_relation
 
     with duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as connection:
 
@@ -50,7 +52,7 @@ def records_of(source: Any, schema: Mapping[str, Type] | None = None) -> Records
         frame, columns = sources.in_memory(source, schema, describe)
         connection.register("incoming", frame)
         columns = sorted(columns, key=lambda column: column.name)
-        select, shape, _ = sources.as_relation(columns, "incoming", lazy=False)
+        select, shape, _ = as_relation(columns, "incoming", SQL, lazy=False)
         ((rows, records),) = connection.execute(_bag(len(columns), select)).fetchall()
         each = [
             _column(*connection.execute(_values(f"c{i}", column.type, select)).fetchall()[0])

@@ -21,8 +21,10 @@ from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.dialect import SQL
 from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
+from fpinq.engines.persons import shape_of
 from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
 from fpinq.engines.sql.statistics import lower
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError
@@ -98,8 +100,6 @@ class DuckDB:
         """
         with self._lock:
             self._check_new(name)
-            if not tables:
-                raise BadData("persons need one or more tables")
             files = [resolve(data) for data in tables.values() if is_files(data)]
             self._allow([pin for found in files if found.format == "parquet" for pin in found.pins])
             added = {
@@ -111,17 +111,9 @@ class DuckDB:
                 )
                 for table, data in tables.items()
             }
-            types = set()
-            for table, (_, relation) in added.items():
-                if unit not in relation.schema.names():
-                    raise BadData(f"table {table!r} has no column {unit!r} to tell the persons by")
-                types.add(relation.schema.type_of(unit))
-            if len(types) > 1:
-                raise BadData(f"{unit!r} must have the same type in every table")
-            shape = Persons(unit, tuple((table, relation.schema) for table, (_, relation) in added.items()))
-            self._roots[name] = PersonSource(
-                shape, {table: relation for table, (_, relation) in added.items()}
-            )
+            stored = {table: relation for table, (_, relation) in added.items()}
+            shape = shape_of(unit, {table: relation.schema for table, relation in stored.items()})
+            self._roots[name] = PersonSource(shape, stored)
             self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape
 
@@ -174,9 +166,9 @@ class DuckDB:
         linked, connection = self._links.to(files), self._database.connection
         found = parquet.columns_of(connection, linked)
         columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
-        columns = sources.within_lengths(columns, lengths)
+        columns = within_lengths(columns, lengths, SQL)
         number = parquet.row_number(linked, dict(found))
-        select, shape, raw = sources.as_relation(columns, parquet.scan(linked), lazy=True, row=number)
+        select, shape, raw = as_relation(columns, parquet.scan(linked), SQL, lazy=True, row=number)
         parquet.check(connection, linked, select, len(columns))
         source = Source(f"({select})", shape, raw, "i")
         if number is None:  # the data owns the name of the row's number
@@ -190,16 +182,16 @@ class DuckDB:
     ) -> Source:
         frame, columns = sources.in_memory(source, schema, self._describe)
         with self._database.incoming(frame):
-            return self._store(sources.within_lengths(columns, lengths), "incoming")
+            return self._store(within_lengths(columns, lengths, SQL), "incoming")
 
     def _describe(self, frame: object) -> Mapping[str, str]:
         with self._database.incoming(frame):
             return dict(self._database.describe("incoming"))
 
-    def _store(self, columns: Sequence[sources.Converted], scan: str) -> Source:
+    def _store(self, columns: Sequence[Converted], scan: str) -> Source:
         """A copy, in a table of ours."""
         relation = f"r{self._stored}"
-        select, shape, _ = sources.as_relation(columns, scan, lazy=False)
+        select, shape, _ = as_relation(columns, scan, SQL, lazy=False)
         self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
         self._tables.append(relation)
         self._stored += 1

@@ -18,10 +18,11 @@ from fpinq.engines.duckdb.database import Database
 from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
 from fpinq.engines.files import Files
 from fpinq.engines.rows import check_some_fit
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Parameters
+from fpinq.engines.sql.sources import of_fields, within
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData
-from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
+from fpinq.model.expressions import Column, Schema, Type
 from fpinq.model.operators import MAX_STRING
 
 # How many blocks of lines DuckDB is given at a time, and on how many records a type is tried first.
@@ -39,7 +40,7 @@ def store(
 ) -> Schema:
     """A table c0, c1, … of the records of files; its schema, read off the fields if none is stated."""
     stated = dialect or Dialect()
-    names = text.columns_of({path: _first_line(path) for path in files.paths}, schema, stated)
+    names = text.columns_of({path: text.first_line(path) for path in files.paths}, schema, stated)
     wanted = list(schema) if schema is not None else text.named(names)
     fields = f"{relation}_fields"
     listed = ", ".join(f"f{i} VARCHAR" for i in range(len(wanted)))
@@ -48,7 +49,9 @@ def store(
         for path in files.paths:
             _add_fields(database, fields, path, names[path], wanted, stated.of(path))
         if _totals(database, fields, ["count(*)"]) == [0]:
-            text.check_no_lines(any(_has_lines(path, stated) for path in files.paths), names, stated)
+            text.check_no_lines(
+                any(text.file_has_lines(path, stated.header) for path in files.paths), names, stated
+            )
         types = schema or dict(zip(wanted, _types(database, fields, len(wanted), stated.dates), strict=True))
         _add_cells(database, relation, fields, types, stated.dates, lengths or {})
         if not files.hold():
@@ -59,16 +62,6 @@ def store(
     finally:
         database.connection.execute(f"DROP TABLE {fields}")
     return Schema.of(types)
-
-
-def _first_line(path: str) -> list[str]:
-    with text.opened(path) as file:
-        return [block.partition("\n")[0] for block in islice(text.blocks(file), 1)]
-
-
-def _has_lines(path: str, dialect: Dialect) -> bool:
-    with text.opened(path) as file:
-        return text.has_lines(file, dialect.header)
 
 
 # ── lines ────────────────────────────────────────────────────────────────────────────
@@ -126,11 +119,6 @@ def _fields(lines: str, width: int, at: Sequence[int], dialect: Dialect) -> tupl
 # ── cells ────────────────────────────────────────────────────────────────────────────
 
 
-def _scope(width: int) -> Scope:
-    columns = {f"f{i}": Code(f"f{i}", Type.STRING, atom=True) for i in range(width)}
-    return Scope(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), Parameters(SQL))
-
-
 def _add_cells(
     database: Database,
     relation: str,
@@ -140,12 +128,13 @@ def _add_cells(
     lengths: Mapping[str, int],
 ) -> None:
     """The table of the cells; BadData if no field of a column is of its type."""
-    scope = _scope(len(types))
+    scope = of_fields(len(types), Parameters(SQL))
     outputs = []
     for i, (name, type_) in enumerate(types.items()):
-        whole = text.cell(Column(f"f{i}"), type_, dates)
-        within = _within(whole, lengths.get(name, MAX_STRING)) if type_ is Type.STRING else whole
-        outputs.append((f"c{i}", scope.output(within)))
+        code = scope.output(text.cell(Column(f"f{i}"), type_, dates))
+        if type_ is Type.STRING:
+            code = scope.code(within(code.sql, lengths.get(name, MAX_STRING), SQL), type_, code, times=3)
+        outputs.append((f"c{i}", code))
     columns = ", ".join(f"c{i} {SQL_TYPES[type_]}" for i, type_ in enumerate(types.values()))
     database.connection.execute(f"CREATE TABLE {relation} ({columns})")
     insert = f"INSERT INTO {relation} {scope.select(fields, outputs)}"
@@ -156,12 +145,6 @@ def _add_cells(
     misfits = _misfits(database, fields, list(types.values()), dates) if empty else {}
     for i, (name, type_) in enumerate(types.items()):
         check_some_fit(name, type_, i in empty, misfits.get(i) != present[i])
-
-
-def _within(value: Expression, most: int) -> Expression:
-    """A text, or null if it is longer than allowed."""
-    short = Apply("less_equal", (Apply("length", (value,)), Literal.of(most)))
-    return Apply("if_else", (short, value, Literal(None, Type.STRING)))
 
 
 def _types(database: Database, fields: str, width: int, dates: str) -> list[Type]:
@@ -182,7 +165,7 @@ def _misfits(database: Database, source: str, types: Sequence[Type], dates: str)
     tried = [i for i, type_ in enumerate(types) if type_ is not Type.STRING]
     if not tried:
         return {}
-    scope = _scope(len(types))
+    scope = of_fields(len(types), Parameters(SQL))
     outputs = [(f"f{i}", scope.columns[f"f{i}"]) for i in tried]
     outputs += [(f"c{i}", scope.output(text.fits(Column(f"f{i}"), types[i], dates))) for i in tried]
     wrong = [f"count(CASE WHEN f{i} <> '' AND NOT c{i} THEN 1 END)" for i in tried]

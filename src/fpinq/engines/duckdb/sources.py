@@ -21,7 +21,6 @@ advice to leave it out: a schema names the columns to read, the others are not.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -29,31 +28,19 @@ import numpy as np
 
 from fpinq.engines import rows
 from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
-from fpinq.engines.sql.expressions import canonical_float
+from fpinq.engines.sql import sources as common
+from fpinq.engines.sql.sources import Converted
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import (
-    COLUMN_TYPES,
     INT64_MAX,
     INT64_MIN,
-    Schema,
     Type,
 )
-from fpinq.model.operators import MAX_STRING
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _WIDE_INTEGERS = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _NANOSECONDS = {"TIMESTAMP_NS", "TIMESTAMPTZ_NS"}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP WITH TIME ZONE"} | _NANOSECONDS
-
-
-@dataclass(frozen=True)
-class Converted:
-    """A column of ours: its name and type, the SQL that makes it, and whether it is a float as found."""
-
-    name: str
-    type: Type
-    sql: str
-    raw: bool = False
 
 
 def quote(text: str) -> str:
@@ -81,34 +68,10 @@ def convert(
     """
     found = {name: (type_, sql) for name, type_, sql in columns}
     ready = ours or {}
-    if schema is None:
-        return [ready[name] if name in ready else _convert(name, *found[name]) for name in found]
-    if not schema:
-        raise BadData("a schema needs one or more columns")
-    converted = []
-    for name, wanted in schema.items():
-        if wanted not in COLUMN_TYPES:
-            raise BadData(f"column {name!r}: {wanted!r} is not a type of a column")
-        if name not in found:
-            raise BadData(f"the data has no column {name!r}; its columns are: {', '.join(found) or 'none'}")
-        converted.append(ready[name] if name in ready else _convert_to(name, *found[name], wanted))
-    return converted
+    return common.convert(found, schema, lambda name: ready.get(name) or _convert(name, *found[name]), SQL)
 
 
-def _convert_to(name: str, found: str, sql: str, wanted: Type) -> Converted:
-    if found == '"NULL"':
-        return Converted(name, wanted, f"NULL::{SQL_TYPES[wanted]}")
-    column = _convert(name, found, sql)
-    if column.type is wanted:
-        return column
-    if (column.type, wanted) == (Type.INT64, Type.FLOAT64):
-        return Converted(name, wanted, f"CAST({column.sql} AS DOUBLE)")
-    raise BadData(
-        f"column {name!r} is {column.type.value} in the data, not {wanted.value} as the schema says"
-    )
-
-
-def _convert(name: str, found: str, sql: str) -> Converted:
+def _convert(name: str, found: str, sql: str) -> Converted | None:
     kind = re.sub(r"\(.*", "", found, flags=re.DOTALL)
     if found.endswith("]") or kind in ("STRUCT", "MAP", "UNION"):
         kind = "a nested type"
@@ -131,11 +94,8 @@ def _convert(name: str, found: str, sql: str) -> Converted:
     if kind in _TIMESTAMPS:
         return Converted(name, Type.TIMESTAMP, _timestamp(sql, kind))
     if kind == '"NULL"':
-        raise BadData(f"column {name!r} has no values to tell its type by: state it, schema={{{name!r}: …}}")
-    raise BadData(
-        f"column {name!r} has a type that rows do not have ({kind.lower()}): convert it, "
-        "or leave it out by naming the others in schema={…}"
-    )
+        return None
+    raise common.unreadable(name, kind.lower())
 
 
 def _in_our_years(sql: str, kind: str) -> str:
@@ -167,37 +127,6 @@ def _timestamp(sql: str, kind: str) -> str:
     micros = f"epoch_us(CASE WHEN isfinite({sql}) THEN {sql} END)"
     low, high = -62_135_596_800_000_000, 253_402_300_799_999_999
     return f"make_timestamp(CASE WHEN {micros} BETWEEN {low} AND {high} THEN {micros} END)"
-
-
-def within_lengths(columns: Iterable[Converted], lengths: Mapping[str, int]) -> list[Converted]:
-    """The columns with null in place of every text that is longer than its column's public length."""
-    return [_within(c, lengths.get(c.name, MAX_STRING)) if c.type is Type.STRING else c for c in columns]
-
-
-def _within(column: Converted, most: int) -> Converted:
-    # Bytes are counted at once, characters only where there are more bytes than that.
-    short = f"strlen({column.sql}) <= {most} OR length({column.sql}) <= {most}"
-    return replace(column, sql=f"CASE WHEN {short} THEN {column.sql} END")
-
-
-def as_relation(
-    columns: Sequence[Converted], source: str, *, lazy: bool, row: str | None = None
-) -> tuple[str, Schema, frozenset[int]]:
-    """The SELECT of converted columns as c0, c1, … (and its row's number i), and which may hold NaN or −0.
-
-    These stay only where the data is read again each time: not every use of a
-    column needs them removed.
-    """
-    if not columns:
-        raise BadData("the data has no columns")
-    listed = ", ".join(
-        f"{canonical_float(column.sql, SQL) if column.raw and not lazy else column.sql} AS c{i}"
-        for i, column in enumerate(columns)
-    )
-    if row is not None:
-        listed += f", {row} AS i"
-    raw = frozenset(i for i, column in enumerate(columns) if column.raw and lazy)
-    return f"SELECT {listed} FROM {source}", Schema(tuple((c.name, c.type) for c in columns)), raw
 
 
 # ── in memory ────────────────────────────────────────────────────────────────────────

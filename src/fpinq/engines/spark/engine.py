@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
 from fpinq.engines.owner import in_our_words, unreadable
+from fpinq.engines.persons import shape_of
 from fpinq.engines.spark import progress, sources, trial
 from fpinq.engines.spark.dialect import SQL
 from fpinq.engines.spark.java import find_java
@@ -29,6 +30,7 @@ from fpinq.engines.spark.keeping import Keeping, is_row_by_row
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source, canonical
+from fpinq.engines.sql.sources import as_relation, within_lengths
 from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
@@ -142,8 +144,6 @@ class Spark:
         """
         with self._lock:
             self._check_new(name)
-            if not tables:
-                raise BadData("persons need one or more tables")
             added = {
                 table: self._add(
                     data,
@@ -153,17 +153,9 @@ class Spark:
                 )
                 for table, data in tables.items()
             }
-            types = set()
-            for table, (relation, _) in added.items():
-                if unit not in relation.schema.names():
-                    raise BadData(f"table {table!r} has no column {unit!r} to tell the persons by")
-                types.add(relation.schema.type_of(unit))
-            if len(types) > 1:
-                raise BadData(f"{unit!r} must have the same type in every table")
-            shape = Persons(unit, tuple((table, relation.schema) for table, (relation, _) in added.items()))
-            self._roots[name] = PersonSource(
-                shape, {table: relation for table, (relation, _) in added.items()}
-            )
+            stored = {table: relation for table, (relation, _) in added.items()}
+            shape = shape_of(unit, {table: relation.schema for table, relation in stored.items()})
+            self._roots[name] = PersonSource(shape, stored)
             self._holds[name] = tuple(hold for _, hold in added.values())
             return shape
 
@@ -214,8 +206,9 @@ class Spark:
     ) -> tuple[Source, Hold]:
         session = self._sessions[0]
         data = sources.incoming(session, self._view, source, schema, dialect)
-        columns = sources.convert(data.frame.schema, schema, lengths)
-        relation, shape, raw = sources.as_relation(columns, self._view(data.frame))
+        columns = within_lengths(sources.convert(data.frame.schema, schema), lengths or {}, SQL)
+        select, shape, raw = as_relation(columns, self._view(data.frame), SQL, lazy=True)
+        relation = f"({select})"
         if check and not data.checked:
             sources.check_values(session, relation, shape, data.records)
         return Source(relation, shape, raw), data.hold or _always

@@ -13,7 +13,7 @@ lines like the header are, and those beyond one of each file are put back.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import text
@@ -21,10 +21,11 @@ from fpinq.engines.files import Files
 from fpinq.engines.rows import check_some_fit
 from fpinq.engines.spark import files
 from fpinq.engines.spark.dialect import SQL
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Parameters
+from fpinq.engines.sql.sources import of_fields
 from fpinq.engines.text import MAX_LINE, Dialect
 from fpinq.model.errors import BadData
-from fpinq.model.expressions import Column, Schema, Type
+from fpinq.model.expressions import Column, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,13 +61,8 @@ class Alike:
 
 def here(found: Files) -> Found:
     """What Python finds in files of this machine."""
-    first = {path: _first_line(path) for path in found.paths}
+    first = {path: text.first_line(path) for path in found.paths}
     return Found(first, sum(map(_lines_of, found.paths)))
-
-
-def _first_line(path: str) -> list[str]:
-    with text.opened(path) as file:
-        return [block.partition("\n")[0] for block in islice(text.blocks(file), 1)]
 
 
 def _lines_of(path: str) -> int:
@@ -127,7 +123,7 @@ def read(
     if not session.sql(f"SELECT 1 FROM {fields} LIMIT 1", args=bound.given()).collect():
         text.check_no_lines(_has_lines(session, found, stated.header), names, stated)
     types = _types(session, fields, wanted, schema, stated.dates, bound)
-    scope = _scope(len(wanted), bound)
+    scope = of_fields(len(wanted), bound)
     cells = [text.cell(Column(f"f{i}"), type_, stated.dates) for i, type_ in enumerate(types)]
     sql = scope.select(fields, [(f"c{i}", scope.output(cell)) for i, cell in enumerate(cells)])
     return session.sql(sql, args=bound.given()).toDF(*wanted)
@@ -136,14 +132,9 @@ def read(
 def _has_lines(session: "SparkSession", found: Found, header: bool) -> bool:
     """Whether there are lines that are not blank, besides headers."""
     if found.lines is not None:
-        return any(_has_lines_here(path, header) for path in found.first)
+        return any(text.file_has_lines(path, header) for path in found.first)
     lines = raw(session, list(found.first), **_NOT_TOO_LONG).where("value <> '' AND value <> char(13)")
     return lines.count() > (len(found.first) if header else 0)
-
-
-def _has_lines_here(path: str, header: bool) -> bool:
-    with text.opened(path) as file:
-        return text.has_lines(file, header)
 
 
 def _alike(
@@ -208,11 +199,6 @@ def _fields(source: str, width: int, at: Sequence[int], dialect: Dialect, bound:
 # ── types ────────────────────────────────────────────────────────────────────────────
 
 
-def _scope(width: int, bound: Parameters) -> Scope:
-    columns = {f"f{i}": Code(f"f{i}", Type.STRING, atom=True) for i in range(width)}
-    return Scope(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), bound)
-
-
 def _types(
     session: "SparkSession",
     fields: str,
@@ -223,7 +209,7 @@ def _types(
 ) -> list[Type]:
     """The types of the columns, as stated or the narrowest; every field is looked at either way."""
     tried = [text.TYPES] * len(wanted) if schema is None else [(schema[name],) for name in wanted]
-    scope = _scope(len(wanted), bound)
+    scope = of_fields(len(wanted), bound)
     outputs, counts = [], []
     for i, types in enumerate(tried):
         outputs.append((f"f{i}", scope.columns[f"f{i}"]))

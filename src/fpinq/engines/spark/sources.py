@@ -17,24 +17,24 @@ Anything else (arrays, structs, binary, intervals) is refused, with the advice
 to leave it out: a schema names the columns to read, the others are not.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines.files import Files, is_files, resolve
 from fpinq.engines.spark import files, lines, memory
-from fpinq.engines.spark.dialect import SQL_TYPES
+from fpinq.engines.spark.dialect import SQL
+from fpinq.engines.sql import sources as common
+from fpinq.engines.sql.sources import Converted
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import (
-    COLUMN_TYPES,
     INT64_MAX,
     INT64_MIN,
     Schema,
     Type,
 )
-from fpinq.model.operators import MAX_STRING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,70 +140,16 @@ def identifier(name: str) -> str:
 # ── types ────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class Converted:
-    """A column of ours: its name and type, the SQL that makes it, and whether it is a float as found."""
-
-    name: str
-    type: Type
-    sql: str
-    raw: bool = False
-
-
-def convert(
-    found: "StructType", schema: Mapping[str, Type] | None, lengths: Mapping[str, int] | None = None
-) -> list[Converted]:
-    """The columns found, as ours; only those of the schema, in its order, if there is one.
-
-    A text longer than its column's public length is null.
-    """
-    columns = _converted(found, schema)
-    return [_within(column, (lengths or {}).get(column.name, MAX_STRING)) for column in columns]
-
-
-def _within(column: Converted, most: int) -> Converted:
-    if column.type is not Type.STRING:
-        return column
-    # In bytes it is quicker, and more of them than characters there cannot be.
-    fits = f"octet_length({column.sql}) <= {most} OR char_length({column.sql}) <= {most}"
-    return replace(column, sql=f"CASE WHEN {fits} THEN {column.sql} END")
-
-
-def _converted(found: "StructType", schema: Mapping[str, Type] | None) -> list[Converted]:
+def convert(found: "StructType", schema: Mapping[str, Type] | None) -> list[Converted]:
+    """The columns found, as ours; only those of the schema, in its order, if there is one."""
     names = [field.name for field in found.fields]
     if len(set(names)) != len(names):
         raise BadData("columns need different names")
     types = {field.name: field.dataType.simpleString() for field in found.fields}
-    if schema is None:
-        if not types:
-            raise BadData("the data has no columns")
-        return [_convert(name, type_) for name, type_ in types.items()]
-    if not schema:
-        raise BadData("a schema needs one or more columns")
-    converted = []
-    for name, wanted in schema.items():
-        if wanted not in COLUMN_TYPES:
-            raise BadData(f"column {name!r}: {wanted!r} is not a type of a column")
-        if name not in types:
-            raise BadData(f"the data has no column {name!r}; its columns are: {', '.join(types) or 'none'}")
-        converted.append(_convert_to(name, types[name], wanted))
-    return converted
+    return common.convert(types, schema, lambda name: _convert(name, types[name]), SQL)
 
 
-def _convert_to(name: str, found: str, wanted: Type) -> Converted:
-    if found == "void":
-        return Converted(name, wanted, f"CAST(NULL AS {SQL_TYPES[wanted]})")
-    column = _convert(name, found)
-    if column.type is wanted:
-        return column
-    if (column.type, wanted) == (Type.INT64, Type.FLOAT64):
-        return Converted(name, wanted, f"CAST({column.sql} AS DOUBLE)")
-    raise BadData(
-        f"column {name!r} is {column.type.value} in the data, not {wanted.value} as the schema says"
-    )
-
-
-def _convert(name: str, found: str) -> Converted:
+def _convert(name: str, found: str) -> Converted | None:
     sql = identifier(name)
     kind = found.partition("(")[0].partition(" ")[0]
     match kind:
@@ -230,18 +176,8 @@ def _convert(name: str, found: str) -> Converted:
             inside = f"{local} BETWEEN {_FIRST_MOMENT} AND {_LAST_MOMENT}"
             return Converted(name, Type.TIMESTAMP, f"CASE WHEN {inside} THEN {local} END")
         case "void":
-            raise BadData(f"column {name!r} has no values: state its type, schema={{{name!r}: …}}")
-    raise BadData(
-        f"column {name!r} has a type that rows do not have: convert it, "
-        "or leave it out by naming the others in schema={…}"
-    )
-
-
-def as_relation(columns: Sequence[Converted], view: str) -> tuple[str, Schema, frozenset[int]]:
-    """The converted columns of a view as c0, c1, …, to select FROM; which of them are raw floats."""
-    listed = ", ".join(f"{column.sql} AS c{i}" for i, column in enumerate(columns))
-    raw = frozenset(i for i, column in enumerate(columns) if column.raw)
-    return f"(SELECT {listed} FROM {view})", Schema(tuple((c.name, c.type) for c in columns)), raw
+            return None
+    raise common.unreadable(name, kind.partition("<")[0])
 
 
 def check_values(session: "SparkSession", relation: str, shape: Schema, records: int | None) -> None:
