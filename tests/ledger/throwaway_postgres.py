@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -63,11 +64,12 @@ def throwaway_postgres() -> Iterator["Server"]:
         yield Server(folder).wait()
     finally:
         if server is not None:
-            server.terminate()  # waits for connections to end: there are none, or they are lost
+            server.send_signal(signal.SIGINT)  # fast: ends the connections that there are still
             try:
                 server.wait(10)
             except subprocess.TimeoutExpired:
                 server.kill()
+                server.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -5,12 +5,16 @@ functions mean something else than usual. The engine's role can read the tables 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
 
+from engines.nasty import VALUES
+from fpinq.engines.postgres import Postgres
+from fpinq.model.expressions import Type
 from ledger.throwaway_postgres import NoPostgreSQL, Server, throwaway_postgres
-from postgres.tables import READER, Owner
+from postgres.tables import READER, OnTables, Owner
 
 HOSTILE = {
     "bytea_output": "escape",
@@ -77,3 +81,31 @@ def owner(server: Server) -> Iterator[Owner]:
 
 def _quoted(name: str, value: str) -> str:
     return value if name == "search_path" else f"'{value}'"
+
+
+@pytest.fixture(scope="session")
+def postgres(owner: Owner) -> Iterator[Postgres]:
+    engine = Postgres(owner.readers)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def engine(postgres: Postgres, owner: Owner) -> OnTables:
+    """PostgreSQL, for suites that give rows."""
+    return OnTables(postgres, owner)
+
+
+@pytest.fixture
+def loaded(engine: OnTables) -> OnTables:
+    return engine
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_nul() -> Iterator[None]:
+    """A gap: PostgreSQL has no text with a NUL in it, so no table has one, and constants are refused."""
+    strings: list[Any] = VALUES[Type.STRING]
+    before = list(strings)
+    strings[:] = [text for text in strings if text is None or "\0" not in text]
+    yield
+    strings[:] = before

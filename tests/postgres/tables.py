@@ -1,4 +1,4 @@
-"""Tables of a database, made by its owner."""
+"""Rows as tables of a database, so that suites that give rows to an engine can give them to PostgreSQL."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -7,6 +7,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from fpinq.engines import frames, rows
+from fpinq.engines.postgres import Postgres
 from fpinq.model.expressions import Schema, Type
 
 TYPES = {
@@ -53,3 +55,50 @@ class Owner:
                 copy.write_row(row)
         self.run(f"GRANT SELECT ON public.{name} TO {READER}")
         return name
+
+
+class OnTables:
+    """PostgreSQL as an engine that is given rows: they become tables, and it is given their names."""
+
+    def __init__(self, engine: Postgres, owner: Owner) -> None:
+        self._engine, self._owner = engine, owner
+
+    def add_root(
+        self, name: str, source: Any, schema: Mapping[str, Type] | None = None, **options: Any
+    ) -> Schema:
+        table, stated = self._table(source, schema)
+        return self._engine.add_root(name, table, stated, **options)
+
+    def add_persons(
+        self,
+        name: str,
+        tables: Mapping[str, Any],
+        unit: str,
+        schemas: Mapping[str, Mapping[str, Type]] | None = None,
+        **options: Any,
+    ) -> Any:
+        made = {table: self._table(source, (schemas or {}).get(table)) for table, source in tables.items()}
+        places, stated = ({table: one[i] for table, one in made.items()} for i in (0, 1))
+        return self._engine.add_persons(name, places, unit, stated, **options)
+
+    def _table(self, source: Any, schema: Mapping[str, Type] | None) -> tuple[Any, Any]:
+        if not (rows.is_rows(source) or frames.is_frame(source)):
+            return source, schema
+        found = rows.of_rows(source, schema) if rows.is_rows(source) else frames.of_frame(source, schema)
+        stated = {name: type_ for name, (type_, _) in found.items()}
+        values = [values for _, values in found.values()]
+        if rows.is_rows(source):  # NaN and −0 as they are
+            floats = [n for n, t in stated.items() if t is Type.FLOAT64]
+            for name in floats:
+                place = list(stated).index(name)
+                values[place] = [
+                    row.get(name) if type(row.get(name)) is float else value
+                    for row, value in zip(source, values[place], strict=True)
+                ]
+        return self._owner.table(Schema.of(stated), list(zip(*values, strict=True))), stated
+
+    def measure(self, *arguments: Any, **options: Any) -> Any:
+        return self._engine.measure(*arguments, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)

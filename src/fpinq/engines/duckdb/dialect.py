@@ -218,8 +218,11 @@ class DuckDBSQL(Dialect):
     def row_number(self, keys: Sequence[str], by: Sequence[str]) -> str:
         return f"row_number() OVER ({window(keys, by)})"
 
-    def only(self, column: str) -> str:
+    def only(self, column: str, type_: Type) -> str:
         return f"first({column})"
+
+    def extreme(self, function: str, column: str, type_: Type) -> str:
+        return f"{function}({column})"
 
     # ── wide sums ────────────────────────────────────────────────────────────────────
 

@@ -9,6 +9,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any
 
 from fpinq.model.errors import ProgramError, UnfitEngine
@@ -50,7 +51,7 @@ class Database:
         weakref.finalize(self, _close, self._idle)
 
     @contextlib.contextmanager
-    def reading(self, seconds: float | None = None) -> Iterator["Statements"]:
+    def reading(self, seconds: float = inf) -> Iterator["Statements"]:
         """A snapshot to read from; nothing in it may take longer than so many seconds."""
         connection = self._begun(_settings(seconds))
         try:
@@ -119,9 +120,10 @@ def check_version(version: int) -> None:
         )
 
 
-def _settings(seconds: float | None) -> str:
+def _settings(seconds: float) -> str:
     """What begins a transaction of ours."""
-    milliseconds = 0 if seconds is None else max(1, int(seconds * 1000))
+    # In milliseconds, of which 0 is without end.
+    milliseconds = 0 if seconds >= 2_000_000 else max(1, int(seconds * 1000))
     settings = {**MEANING, "statement_timeout": str(milliseconds)}
     return "; ".join([_BEGIN, *(f"SET LOCAL {name} = {_value(value)}" for name, value in settings.items())])
 

@@ -27,10 +27,13 @@ from dataclasses import dataclass
 
 from fpinq.engines.postgres import doubles
 from fpinq.engines.postgres.database import Statements
+from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.engines.postgres.quoting import by_code_point, identifier
+from fpinq.engines.sql import sources as columns_of
+from fpinq.engines.sql.relations import Source
+from fpinq.engines.sql.sources import Converted
 from fpinq.model.errors import BadData, suggest
-from fpinq.model.expressions import COLUMN_TYPES, Schema, Type
-from fpinq.model.operators import MAX_STRING
+from fpinq.model.expressions import Type
 
 _NAME = re.compile(r'(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^".]+))')
 _DEFAULT_SCHEMA = "public"
@@ -152,17 +155,15 @@ def find(database: Statements, place: Place) -> Found:
     return Found(place, oid, types, frozenset(name for name, _, _, _, readable in columns if not readable))
 
 
+def holds(database: Statements, found: Found) -> bool:
+    """Whether the table at a place is still the one that was found there, with the same columns."""
+    try:
+        return find(database, found.place) == found
+    except BadData:
+        return False
+
+
 # ── types ────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Converted:
-    """A column of ours: its name and type, the SQL that makes it, and whether it is a float as found."""
-
-    name: str
-    type: Type
-    sql: str
-    raw: bool = False
 
 
 def convert(
@@ -173,33 +174,13 @@ def convert(
     A text longer than its column's public length is null.
     """
     types = dict(found.columns)
-    if schema is None:
-        columns = [_convert(name, type_) for name, type_ in types.items()]
-    else:
-        columns = [_convert_to(name, types, wanted) for name, wanted in schema.items()]
-    if not columns:
-        raise BadData("the data has no columns")
-    if unreadable := [column.name for column in columns if column.name in found.hidden]:
+    columns = columns_of.convert(types, schema, lambda name: _convert(name, types[name]), POSTGRES)
+    if hidden := [column.name for column in columns if column.name in found.hidden]:
         raise BadData(
-            f"the role may not read column {unreadable[0]!r}: GRANT SELECT ON {found.place.sql} TO it, "
+            f"the role may not read column {hidden[0]!r}: GRANT SELECT ON {found.place.sql} TO it, "
             "or name the other columns in schema={…}"
         )
-    return [_within(column, (lengths or {}).get(column.name, MAX_STRING)) for column in columns]
-
-
-def _convert_to(name: str, types: Mapping[str, str], wanted: Type) -> Converted:
-    if wanted not in COLUMN_TYPES:
-        raise BadData(f"column {name!r}: {wanted!r} is not a type of a column")
-    if name not in types:
-        raise BadData(f"the data has no column {name!r}; its columns are: {', '.join(types) or 'none'}")
-    column = _convert(name, types[name])
-    if column.type is wanted:
-        return column
-    if (column.type, wanted) == (Type.INT64, Type.FLOAT64):
-        return Converted(name, wanted, f"CAST({column.sql} AS double precision)")
-    raise BadData(
-        f"column {name!r} is {column.type.value} in the data, not {wanted.value} as the schema says"
-    )
+    return columns_of.within_lengths(columns, lengths or {}, POSTGRES)
 
 
 def _convert(name: str, found: str) -> Converted:
@@ -230,19 +211,10 @@ def _convert(name: str, found: str) -> Converted:
     )
 
 
-def _within(column: Converted, most: int) -> Converted:
-    if column.type is not Type.STRING:
-        return column
-    # In bytes it is quicker, and more of them than characters there cannot be.
-    fits = f"octet_length({column.sql}) <= {most} OR char_length({column.sql}) <= {most}"
-    return Converted(column.name, column.type, f"CASE WHEN {fits} THEN {column.sql} END")
-
-
-def as_relation(columns: Sequence[Converted], place: Place) -> tuple[str, Schema, frozenset[int]]:
-    """The converted columns of a table as c0, c1, …, to select FROM; which of them are raw floats."""
-    listed = ", ".join(f"{column.sql} AS c{i}" for i, column in enumerate(columns))
-    raw = frozenset(i for i, column in enumerate(columns) if column.raw)
-    return f"(SELECT {listed} FROM {place.sql})", Schema(tuple((c.name, c.type) for c in columns)), raw
+def as_source(columns: Sequence[Converted], place: Place) -> Source:
+    """The converted columns of a table as c0, c1, …"""
+    select, schema, raw = columns_of.as_relation(columns, place.sql, POSTGRES, lazy=True)
+    return Source(f"({select})", schema, raw)
 
 
 def fingerprint(relation: str, columns: int) -> str:

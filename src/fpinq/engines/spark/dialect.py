@@ -232,8 +232,11 @@ class SparkSQL(Dialect):
     def row_number(self, keys: Sequence[str], by: Sequence[str]) -> str:
         return f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(by) or '1'})"
 
-    def only(self, column: str) -> str:
+    def only(self, column: str, type_: Type) -> str:
         return f"min({column})"
+
+    def extreme(self, function: str, column: str, type_: Type) -> str:
+        return f"{function}({column})"
 
     # ── wide sums ────────────────────────────────────────────────────────────────────
 

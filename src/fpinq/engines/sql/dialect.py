@@ -303,8 +303,12 @@ class Dialect(ABC):
         """The number from 1 of a row among those of its key, in an order, in any if there is none."""
 
     @abstractmethod
-    def only(self, column: str) -> str:
+    def only(self, column: str, type_: Type) -> str:
         """An aggregate: the value of a group of one row, null if it is null; anything of a larger group."""
+
+    @abstractmethod
+    def extreme(self, function: str, column: str, type_: Type) -> str:
+        """An aggregate: the least (min) or the greatest (max) value, false before true; nulls left out."""
 
     # ── wide sums ────────────────────────────────────────────────────────────────────
 

@@ -549,7 +549,7 @@ def _aggregate(
             code = scope.output(value)
             inputs.append((name, code))
             extreme = replace(code, sql=f"m{name}", level=0, weight=1, atom=True)
-            return _Sum(((extreme.sql, f"{function}({name})"),), extreme)
+            return _Sum(((extreme.sql, scope.dialect.extreme(function, name, code.type)),), extreme)
         case function, Clamp() as clamp:
             inputs.append((name, scope.quantise(clamp)))
             aggregates = scope.dialect.wide_sum(name, clamp.magnitude)

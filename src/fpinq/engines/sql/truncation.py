@@ -22,7 +22,7 @@ def order(table: Relation, dialect: Dialect, fixed: Iterable[Expression] = ()) -
 
 def unique_per_key(table: Relation, source: str, keys: Sequence[str], dialect: Dialect) -> str:
     """Groups of one: what they have only is the record."""
-    only = [f"{dialect.only(column.sql)} AS {column.sql}" for column in table.columns]
+    only = [f"{dialect.only(column.sql, column.type)} AS {column.sql}" for column in table.columns]
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
     members = f"(SELECT {', '.join([*keys, *only])}, count(*) AS n FROM {source} AS d{by})"
     return f"(SELECT * FROM {members} AS d WHERE n = 1)"
