@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, fields
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 
@@ -83,6 +84,31 @@ def test_only_a_call_of_a_function_makes_rows() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Row"
     }
     assert makers == {"tracing", "groups"}  # a group's key is a row that its lambda is given
+
+
+def calls(name: str, function: str) -> bool:
+    """Whether a module calls a function by this name, whatever it is imported from."""
+    return any(
+        isinstance(node, ast.Call) and function == getattr(node.func, "attr", getattr(node.func, "id", None))
+        for node in ast.walk(tree(name))
+    )
+
+
+def test_an_epsilon_is_made_exact_where_a_program_says_it_and_nowhere_else() -> None:
+    assert {name for name in MODULES if calls(name, "epsilon")} == {"table"}
+
+
+@pytest.mark.parametrize("number", [Decimal("NaN"), Decimal("sNaN"), Decimal("1E+999999999")])
+def test_a_decimal_that_is_no_number_is_refused_as_any_other_bad_number_is(number: Decimal) -> None:
+    table = fp.protect([{"age": 1}], budget=1, schema={"age": "int64"}, engine="reference")
+    answer = fp.public([{"age": 1}]).noisy_count(1)
+    for refused in (
+        lambda: table.noisy_quantile(1, number, "age", bounds=(0, 9)),
+        lambda: table.noisy_sum(1, "age", bounds=(0, number)),
+        lambda: answer.interval(number),
+    ):
+        with pytest.raises(fp.BadQuery):
+            refused()
 
 
 def test_a_table_and_its_facts_cannot_be_changed() -> None:

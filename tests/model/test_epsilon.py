@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpinq.model.epsilon import budget, decimal_down, epsilon
+from fpinq.model.epsilon import LONGEST_EXPONENT, budget, decimal_down, epsilon, rational
 from fpinq.model.errors import BadEpsilon
 
 
@@ -140,3 +140,33 @@ def test_a_third_is_shown_rounded_down() -> None:
     assert decimal_down(Fraction(1, 3)) == "0.333333"
     assert decimal_down(Fraction(2, 3), 2) == "0.66"
     assert decimal_down(Fraction(5)) == "5"
+
+
+@pytest.mark.parametrize(
+    ("given_", "exact"),
+    [
+        (-(10**30), Fraction(-(10**30))),
+        (0, Fraction(0)),
+        (Fraction(-1, 3), Fraction(-1, 3)),
+        (0.1, Fraction(1, 10)),
+        (-1e300, Fraction(-(10**300))),
+        (Decimal("-2.50"), Fraction(-5, 2)),
+        (Decimal(f"1E+{LONGEST_EXPONENT}"), Fraction(10**LONGEST_EXPONENT)),
+        *(
+            (refused, None)
+            for refused in (
+                *(True, None, "1", 1j, Liar(1), LyingInt(1), LyingFraction(1)),
+                *(float("nan"), float("inf"), float("-inf")),
+                *(Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity")),
+                *(Decimal("1E+999999"), Decimal("1E-999999")),
+            )
+        ),
+    ],
+)
+def test_a_number_of_any_size_is_taken_exactly_or_not_at_all(given_: object, exact: Fraction | None) -> None:
+    assert rational(given_) == exact
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_what_it_shows(number: float) -> None:
+    assert rational(number) == Fraction(repr(number))

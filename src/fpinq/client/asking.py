@@ -15,6 +15,7 @@ from fpinq.client.spelling import show_down, show_up
 from fpinq.client.systems import system_for
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import actions
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery, BudgetExceeded, DataChanged, KernelViolation, ProgramError
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom
@@ -32,7 +33,7 @@ Question = Query[Answer | Answers]
 Reply = tuple[tuple[Released, ...], Mapping[str, Fraction]]
 
 
-def ask(table: Facts, epsilon: Fraction, query: Query[A]) -> A:
+def ask(table: Facts, epsilon: Epsilon, query: Query[A]) -> A:
     """One query of a table."""
     asked, prepared = _prepared(table, epsilon, query)
     (released,), charged = _reply(asked, epsilon, (prepared.primitive,), None)
@@ -41,7 +42,7 @@ def ask(table: Facts, epsilon: Fraction, query: Query[A]) -> A:
 
 def ask_parts(
     table: Facts,
-    epsilon: Fraction,
+    epsilon: Epsilon,
     query: Question | Mapping[Any, Question],
     by: object,
     keys: Iterable[Any] | None,
@@ -65,7 +66,7 @@ def ask_parts(
     return Answers(dict(zip(labels, answers, strict=True)), epsilon, charged)
 
 
-def _prepared(table: Facts, epsilon: Fraction, query: Query[A]) -> tuple[Facts, Prepared[A]]:
+def _prepared(table: Facts, epsilon: Epsilon, query: Query[A]) -> tuple[Facts, Prepared[A]]:
     """The table that a query is asked of, and what is asked of it."""
     asked = query.derive(table)
     return asked, query.prepare(asked.subject, epsilon)
@@ -74,7 +75,7 @@ def _prepared(table: Facts, epsilon: Fraction, query: Query[A]) -> tuple[Facts, 
 # ── planning: all of it is free ──────────────────────────────────────────────────────
 
 
-def expect(table: Facts, epsilon: Fraction, query: Question, size: int | None) -> ExpectedError:
+def expect(table: Facts, epsilon: Epsilon, query: Question, size: int | None) -> ExpectedError:
     """How far the answer of a query at ε will be off."""
     _, prepared = _prepared(table, epsilon, _checked(query))
     return expected_error(prepared, epsilon, size)
@@ -98,7 +99,7 @@ def _checked(query: Question) -> Question:
 
 
 def _reply(
-    table: Facts, epsilon: Fraction, queries: tuple[PrimitiveQuery, ...], by: Partitioning | None
+    table: Facts, epsilon: Epsilon, queries: tuple[PrimitiveQuery, ...], by: Partitioning | None
 ) -> Reply:
     """Send queries of a table or of its parts."""
     refuse_inside_a_lambda()
@@ -127,7 +128,7 @@ def _reply(
     return observation.released, observation.charged
 
 
-def _replies(table: Facts, epsilon: Fraction, by: object, questions: Mapping[Any, Question]) -> Reply:
+def _replies(table: Facts, epsilon: Epsilon, by: object, questions: Mapping[Any, Question]) -> Reply:
     """Ask every part its query, one by one: for queries of a table made of the part.
 
     Costs what the parallel query costs, since siblings are charged their maximum.
@@ -165,14 +166,14 @@ def _difference(charged: Mapping[str, Fraction], debited: Mapping[str, Fraction]
 # ── refusing ─────────────────────────────────────────────────────────────────────────
 
 
-def refuse_unless_it_fits(table: Facts, epsilon: Fraction) -> None:
+def refuse_unless_it_fits(table: Facts, epsilon: Epsilon) -> None:
     """BudgetExceeded unless a query at ε fits the budgets, those handed on among them."""
     left = table.left()
     if any(price > left[root] for root, price in table.prices(epsilon).items()):
         raise _too_expensive(table, epsilon)
 
 
-def _too_expensive(table: Facts, epsilon: Fraction) -> BudgetExceeded:
+def _too_expensive(table: Facts, epsilon: Epsilon) -> BudgetExceeded:
     """⊥, with what it would have cost and what to do."""
     left, prices = table.left(), table.prices(epsilon)
     root = max(prices, key=lambda root: prices[root] - left[root])
@@ -189,7 +190,7 @@ def _too_expensive(table: Facts, epsilon: Fraction) -> BudgetExceeded:
 
 
 def _affordable(
-    table: Facts, epsilon: Fraction, prices: Mapping[str, Fraction], left: Mapping[str, Fraction]
+    table: Facts, epsilon: Epsilon, prices: Mapping[str, Fraction], left: Mapping[str, Fraction]
 ) -> Fraction:
     """An ε that would fit: the largest, as a rule; 0 if none was found.
 
@@ -201,7 +202,7 @@ def _affordable(
         excess = max(prices[root] - left[root] for root in prices)
         if excess <= 0:
             return epsilon
-        epsilon -= excess / factor
+        epsilon = Epsilon(epsilon - excess / factor)
         if epsilon <= 0:
             break
         prices = table.prices(epsilon)

@@ -11,13 +11,13 @@ stays below 2^52 in magnitude. Bounds are rounded outward to the grid.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor, isfinite
+from math import ceil, floor
 
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, plain
 from fpinq.client.spelling import spell
 from fpinq.model.clamps import Clamp
+from fpinq.model.epsilon import rational
 from fpinq.model.errors import BadQuery, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Value
 from fpinq.model.operators import MAX_STRING
@@ -69,14 +69,10 @@ def exact_bounds(bounds: object) -> tuple[Fraction, Fraction]:
 
 
 def _exact(bound: object) -> Fraction:
-    bound = plain(bound)
-    if type(bound) is int or type(bound) is Fraction:
-        return Fraction(bound)
-    if type(bound) is float and isfinite(bound):
-        return Fraction(repr(bound))
-    if type(bound) is Decimal and bound.is_finite():
-        return Fraction(bound)
-    raise BadQuery("bounds must be finite numbers, such as bounds=(0, 110)")
+    exact = rational(plain(bound))
+    if exact is None:
+        raise BadQuery("bounds must be finite numbers, such as bounds=(0, 110)")
+    return exact
 
 
 def clamp(cell: Cell, bounds: object, *, squared: bool = False, width_bits: int = WIDTH_BITS) -> Clamp:

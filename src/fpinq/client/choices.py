@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -16,6 +15,7 @@ from fpinq.client.tracing import Traced, row, trace
 from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, ChosenPoint, Expected
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
+from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery
 
 MAX_CANDIDATES = 10_000
@@ -36,7 +36,7 @@ class Quantile(Query[Answer]):
     of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         primitive = primitives.Rank(self._clamp(subject), exact_fraction(self.fraction))
         clamped = primitive.of
 
@@ -70,7 +70,7 @@ class Quantiles(Query[Answers]):
     of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answers]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         if isinstance(self.fractions, str | Symbolic) or not isinstance(self.fractions, Sequence):
             raise BadQuery("quantiles need a list of fractions, such as [0.25, 0.5, 0.75]")
         fractions = {fraction: exact_fraction(fraction) for fraction in self.fractions}
@@ -112,13 +112,8 @@ def _ranks_off(rank: primitives.Rank, epsilon: Fraction) -> Expected:
 
 def exact_fraction(fraction: object) -> Fraction:
     """A fraction of the records, between 0 and 1; a float through its shortest repr."""
-    fraction = plain(fraction)
-    exact: Fraction | None = None
-    if type(fraction) is float and 0 <= fraction <= 1:
-        exact = Fraction(repr(fraction))
-    elif type(fraction) is int or type(fraction) is Fraction or type(fraction) is Decimal:
-        exact = Fraction(fraction) if 0 <= fraction <= 1 else None
-    if exact is None:
+    exact = rational(plain(fraction))
+    if exact is None or not 0 <= exact <= 1:
         raise BadQuery("a quantile is a fraction of the records: a number between 0 and 1, such as 0.5")
     return exact
 
@@ -141,7 +136,7 @@ class ExponentialMechanism(Query[Answer]):
     score: Callable[[Any, Any], Any]
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         candidates = checked_candidates(self.candidates)
         scores = trace(lambda x: [self.score(x, c) for c in candidates], "score", row(subject.schema))
         assert isinstance(scores.result, list)
@@ -168,7 +163,7 @@ class Mode(Query[Answer]):
     of: object = None
     candidates: Sequence[Any] | None = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "mode")
         candidates = self.candidates if self.candidates is not None else subject.known(cell).keys
         if candidates is None:
@@ -178,7 +173,7 @@ class Mode(Query[Answer]):
         return _choice(listed, clamps, epsilon)
 
 
-def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Fraction) -> Prepared[Answer]:
+def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Epsilon) -> Prepared[Answer]:
     """One of the candidates; a clamp says what a record adds to each one's score."""
     primitive = primitives.Choice(tuple(clamps))
 

@@ -7,7 +7,9 @@ from html import escape
 
 from fpinq.client.facts import Facts, Made
 from fpinq.client.spelling import show_down, show_up
+from fpinq.model.epsilon import Epsilon
 
+ONE = Epsilon(Fraction(1))
 NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y = 230, 46, 24, 34
 
 
@@ -17,7 +19,7 @@ def summary(table: Facts) -> list[tuple[str, str]]:
     columns += " (read off the data)" if table.made.read_off else ""
     labels = table.root_labels()
     left = ", ".join(f"{show_down(amount)} of {labels[root]}" for root, amount in table.left().items())
-    price = " + ".join(show_up(p) for p in table.prices(Fraction(1)).values()) or "0"
+    price = " + ".join(show_up(p) for p in table.prices(ONE).values()) or "0"
     return [
         ("table", _in_one_line(table.made)),
         ("columns", columns),

@@ -20,6 +20,7 @@ from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import expressions
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, TableVariable
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Expression, Schema
 from fpinq.model.plans import Plan, Term, Transformation
@@ -157,7 +158,7 @@ class Facts:
             for source, s in vector.items()
         }
 
-    def prices(self, epsilon: Fraction) -> dict[str, Fraction]:
+    def prices(self, epsilon: Epsilon) -> dict[str, Fraction]:
         """What a query would add to each of the table's roots now."""
         if isinstance(self.binding, Unbound):
             return {}

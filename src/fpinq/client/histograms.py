@@ -21,6 +21,7 @@ from fpinq.client.trees import CountTree, best_tree, mean_variance
 from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, RangeNoise
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.noise import DiscreteLaplace
 
@@ -75,7 +76,7 @@ class Histogram(Query[Answers]):
     bounds: object = None
     bins: int | Sequence[Any] | None = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answers]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         bins = binned(subject, self, "histogram")
         primitive = primitives.Frequencies(bins.index)
         noise = laplace_noise(primitive, epsilon)
@@ -104,7 +105,7 @@ class Ranges(Query[BinAnswers]):
     bounds: object = None
     bins: int | Sequence[Any] | None = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[BinAnswers]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[BinAnswers]:
         bins = binned(subject, self, "ranges")
         tree = best_tree(len(bins.labels), epsilon)
         primitive = primitives.Tree(bins.index, tree.branching, tree.height)
@@ -150,7 +151,7 @@ class Cdf(Query[Answers]):
     bins: int | Sequence[Any] | None = None
     counts: bool = False
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answers]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         bins = binned(subject, self, "cdf")
         points = [label[1] if isinstance(label, tuple) else label for label in bins.labels]
         tree = best_tree(len(points), epsilon, points=True)
@@ -279,7 +280,7 @@ class FindBounds(Query[Answer]):
 
     of: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "bounds")
         if cell.type not in (INT64, FLOAT64):
             raise BadQuery(f"bounds need a number, and {spell(cell.tree)} is {cell.type.value}")

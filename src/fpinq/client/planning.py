@@ -14,7 +14,7 @@ from fpinq.client.rows import FLOAT64, INT64, Cell, Scope, plain
 from fpinq.client.spelling import show_up
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, exact_confidence
-from fpinq.model.epsilon import DIGITS
+from fpinq.model.epsilon import DIGITS, Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema
 
@@ -62,7 +62,7 @@ class ExpectedError:
         return f"<{self}, ε = {show_up(self.epsilon)}>"
 
 
-def expected_error(prepared: Prepared[Answer | Answers], epsilon: Fraction, size: object) -> ExpectedError:
+def expected_error(prepared: Prepared[Answer | Answers], epsilon: Epsilon, size: object) -> ExpectedError:
     """The error of a query at ε, for an assumed number of records."""
     return ExpectedError(epsilon, prepared.expect(checked_size(size)))
 
@@ -98,14 +98,15 @@ class Anything(Subject):
 
 
 def least_epsilon(
-    prepare: Callable[[Fraction], Prepared[Answer | Answers]], error: object, confidence: object, size: object
+    prepare: Callable[[Epsilon], Prepared[Answer | Answers]], error: object, confidence: object, size: object
 ) -> Fraction:
     """The least ε of four digits whose error is small enough; the error falls as ε grows."""
     wanted = checked_error(error)
     exactly = None if confidence is None else exact_confidence(confidence)
     assumed = checked_size(size)
 
-    def reached(epsilon: Fraction) -> bool:
+    def reached(amount: Fraction) -> bool:
+        epsilon = Epsilon(amount)
         expected = ExpectedError(epsilon, prepare(epsilon).expect(assumed))
         found = expected.standard_error if exactly is None else expected.half_width(exactly)
         if found is None:

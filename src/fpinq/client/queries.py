@@ -20,6 +20,7 @@ from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, LaplaceCombination, LaplaceNoise
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.runtime import Released
@@ -47,7 +48,7 @@ class Query(ABC, Generic[A]):
     """A question that can be asked of a table or of each part of a partition."""
 
     @abstractmethod
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[A]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[A]:
         """The primitive query this is on a table, and how to read it."""
 
     def derive(self, table: Facts) -> Facts:
@@ -55,7 +56,7 @@ class Query(ABC, Generic[A]):
         return table
 
 
-def laplace_noise(primitive: PrimitiveQuery, epsilon: Fraction, step: Fraction = Fraction(1)) -> LaplaceNoise:
+def laplace_noise(primitive: PrimitiveQuery, epsilon: Epsilon, step: Fraction = Fraction(1)) -> LaplaceNoise:
     """The noise in every coordinate."""
     return LaplaceNoise(primitive.sensitivity / epsilon if primitive.sensitivity else None, step)
 
@@ -67,7 +68,7 @@ def laplace_noise(primitive: PrimitiveQuery, epsilon: Fraction, step: Fraction =
 class Count(Query[Answer]):
     """How many records."""
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         primitive = primitives.Count()
         noise = laplace_noise(primitive, epsilon)
 
@@ -91,7 +92,7 @@ class DistinctCount(Query[Answer]):
         present = where(table, (~cell.is_null()).tree)
         return distinct(select(present, (("value", cell.tree),)))
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         return Count().prepare(subject, epsilon)
 
 
@@ -102,7 +103,7 @@ class Sum(Query[Answer]):
     of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "sum")
         clamped = clamp(cell, subject.bounds(cell, self.bounds))
         primitive = primitives.Sum(clamped)
@@ -145,7 +146,7 @@ class Average(Query[Answer]):
     of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "average")
         clamped = clamp(cell, subject.bounds(cell, self.bounds))
         primitive = primitives.Moments(clamped, 1)
@@ -179,7 +180,7 @@ class Variance(Query[Answer]):
     of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "variance")
         clamped = clamp(cell, subject.bounds(cell, self.bounds), squared=True)
         primitive = primitives.Moments(clamped, 2)
@@ -203,7 +204,7 @@ class StandardDeviation(Query[Answer]):
     of: object = None
     bounds: object = None
 
-    def prepare(self, subject: Subject, epsilon: Fraction) -> Prepared[Answer]:
+    def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         prepared = Variance(self.of, self.bounds).prepare(subject, epsilon)
 
         def read(released: Any, charged: Charged) -> Answer:

@@ -10,12 +10,12 @@ combination it amounts to. Those two say that they are approximate.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
 from fpinq.client.trees import CountTree
+from fpinq.model.epsilon import rational
 from fpinq.model.errors import BadQuery
 from fpinq.noise import DiscreteLaplace
 
@@ -201,14 +201,10 @@ class Expected:
 
 def exact_confidence(confidence: object) -> Fraction:
     """A confidence strictly between 0 and 1; a float through its shortest repr."""
-    exact: Fraction | None = None
-    if type(confidence) is float and 0 < confidence < 1:
-        exact = Fraction(repr(confidence))
-    elif (type(confidence) is Fraction or type(confidence) is Decimal) and 0 < confidence < 1:
-        exact = Fraction(confidence)
-    if exact is not None:
-        return exact
-    raise BadQuery("a confidence is strictly between 0 and 1, such as 0.95")
+    exact = rational(confidence)
+    if exact is None or not 0 < exact < 1:
+        raise BadQuery("a confidence is strictly between 0 and 1, such as 0.95")
+    return exact
 
 
 @lru_cache(maxsize=4096)

@@ -1,33 +1,52 @@
-"""Exact ε and budgets: rationals, so that ten queries at 0.1 fit a budget of 1.
+"""Exact numbers: rationals, so that ten queries at 0.1 fit a budget of 1.
 
 An int, Fraction, Decimal, or a decimal or fraction string is taken exactly, a
 float through its shortest repr. Everything that could be inexact, endless or
-deceitful is refused.
+deceitful is refused. An `Epsilon` is made here and nowhere else: once where a
+program says it, and once where the kernel reads it off an action.
 """
 
 import re
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
+from typing import NewType
 
 from fpinq.model.errors import BadEpsilon
 
 DIGITS = 18
 LIMIT = 10**DIGITS
 SMALLEST = Fraction(1, LIMIT)
+# A longer decimal is written to be long.
+LONGEST_EXPONENT = 10_000
+
+# An exact ε > 0 that was checked.
+Epsilon = NewType("Epsilon", Fraction)
 
 # Bounded repetition throughout: the size of a text is known before its value is computed.
 _DECIMAL = re.compile(r"[+-]?(\d{1,40})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
 _FRACTION = re.compile(r"([+-]?\d{1,40})/(\d{1,40})", re.ASCII)
 
 
-def epsilon(number: object) -> Fraction:
+def epsilon(number: object) -> Epsilon:
     """number as an exact ε > 0; BadEpsilon if it is not one."""
-    return _exact(number, "ε", zero=False)
+    return Epsilon(_exact(number, "ε", zero=False))
 
 
 def budget(number: object) -> Fraction:
     """number as an exact budget ≥ 0; BadEpsilon if it is not one."""
     return _exact(number, "a budget", zero=True)
+
+
+def rational(number: object) -> Fraction | None:
+    """number exactly, of any size: a bound, a fraction of the records, a confidence; None if it is none."""
+    if type(number) is int or type(number) is Fraction:
+        return Fraction(number)
+    if type(number) is float and isfinite(number):
+        return Fraction(float.__repr__(number))
+    if type(number) is Decimal and number.is_finite() and abs(number.adjusted()) <= LONGEST_EXPONENT:
+        return Fraction(number)
+    return None
 
 
 def decimal_down(number: Fraction, places: int = 6) -> str:

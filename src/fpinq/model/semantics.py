@@ -27,7 +27,7 @@ from fpinq.model.actions import (
     TableVariable,
 )
 from fpinq.model.closed import check_closed
-from fpinq.model.epsilon import budget, epsilon
+from fpinq.model.epsilon import Epsilon, budget, epsilon
 from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
 from fpinq.model.expressions import Schema, is_text
 from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
@@ -113,7 +113,7 @@ class Measure:
     schema: Schema
     by: Partitioning | None
     queries: tuple[PrimitiveQuery, ...]
-    epsilon: Fraction
+    epsilon: Epsilon
 
 
 TAU, BOTTOM = Tau(), Bottom()

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from fpinq.ledger import Released
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import KernelViolation
 from fpinq.model.queries import Choices, Chosen, Noisy, Primitive, PrimitiveQuery
 from fpinq.model.statistics import Integers
@@ -25,7 +26,7 @@ from fpinq.runtime import deadline
 FEW = 16
 
 
-def draw(query: PrimitiveQuery, measured: Integers, epsilon: Fraction) -> Released:
+def draw(query: PrimitiveQuery, measured: Integers, epsilon: Epsilon) -> Released:
     """What a query releases at ε of what was measured, drawn afresh; TimeoutError if out of time."""
     deadline.check()
     drawn = _choose(query, measured, epsilon) if isinstance(query, Chosen) else _add(query, measured, epsilon)
@@ -39,13 +40,13 @@ def _check_released(query: Primitive, drawn: Sequence[int]) -> None:
         raise KernelViolation(f"{type(query).__name__} releases {query.integers} integers, not {len(drawn)}")
 
 
-def _add(query: Noisy, measured: Integers, epsilon: Fraction) -> tuple[int, ...]:
+def _add(query: Noisy, measured: Integers, epsilon: Epsilon) -> tuple[int, ...]:
     exact = query.exact(measured)
     noise = _noise(query.sensitivity, epsilon, len(exact))
     return tuple(q + v for q, v in zip(exact, noise, strict=True))
 
 
-def _noise(sensitivity: int, epsilon: Fraction, n: int) -> Sequence[int]:
+def _noise(sensitivity: int, epsilon: Epsilon, n: int) -> Sequence[int]:
     if sensitivity == 0:
         return [0] * n
     scale = sensitivity / epsilon
@@ -55,7 +56,7 @@ def _noise(sensitivity: int, epsilon: Fraction, n: int) -> Sequence[int]:
     return drawn
 
 
-def _choose(query: Chosen, measured: Integers, epsilon: Fraction) -> tuple[int, ...]:
+def _choose(query: Chosen, measured: Integers, epsilon: Epsilon) -> tuple[int, ...]:
     share = epsilon / query.passes
     return tuple(_choice(choices, query.monotone, share) for choices in query.choices(measured))
 

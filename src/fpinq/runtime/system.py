@@ -15,6 +15,7 @@ from fpinq.engines.interface import Engine
 from fpinq.engines.owner import in_our_words, noted
 from fpinq.ledger import Answered, Observation, Registered, Released
 from fpinq.model.actions import Action, TableVariable
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import (
     BadData,
     BadTransformation,
@@ -31,7 +32,7 @@ from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.record import InMemory, Record
 from fpinq.runtime.statistics import Statistics
 
-Mechanism = Callable[[PrimitiveQuery, Integers, Fraction], Released]
+Mechanism = Callable[[PrimitiveQuery, Integers, Epsilon], Released]
 # Raises what refuses a measurement, from public numbers alone, before it is charged for.
 Admit = Callable[[Measure], None]
 

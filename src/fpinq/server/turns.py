@@ -14,6 +14,7 @@ from typing import Any
 
 from fpinq.ledger import Acted, Released
 from fpinq.model.actions import Action
+from fpinq.model.epsilon import Epsilon
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Configuration
 from fpinq.model.statistics import Integers
@@ -59,7 +60,7 @@ def drawing(mechanism: Mechanism) -> Mechanism:
     """A mechanism that draws once at a time for each analyst."""
     turns = Turns(TimeoutError("the time for a query is over"))
 
-    def draw(query: PrimitiveQuery, measured: Integers, epsilon: Any) -> Released:
+    def draw(query: PrimitiveQuery, measured: Integers, epsilon: Epsilon) -> Released:
         with turns.of(_analyst.get()):
             return mechanism(query, measured, epsilon)
 
