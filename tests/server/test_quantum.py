@@ -178,6 +178,27 @@ def test_a_failure_that_nobody_foresaw_is_told_at_the_quantum_too(
     assert all(each.after >= QUANTUM - 0.001 for each in told)
 
 
+def test_a_body_that_comes_late_does_not_choose_when_the_quantum_begins(app: Any) -> None:
+    """The last byte just before a multiple: whether the work ends before it, too, would be seen."""
+    house: House = app.state.house
+    token, session = house.tokens.create("analyst", "analyst"), house.sessions.open("analyst")
+    body = json.dumps({"request_id": "late", "action": COUNT}).encode()
+    asked = Asked("POST", f"/sessions/{session}/actions", token)
+    pieces, arrived, told = [body[:-1], body[-1:]], [], []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0.7 * QUANTUM)
+        arrived.append(time.monotonic())
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+    async def send(message: Any) -> None:
+        told.append((message, time.monotonic()))
+
+    asyncio.run(app(asked.scope(), receive, send))
+    assert told[0][0]["status"] == 200
+    assert told[0][1] - arrived[-1] >= QUANTUM
+
+
 def test_neither_an_unknown_address_nor_a_stranger_waits_for_the_ledger(app: Any) -> None:
     random, house = Random(12), app.state.house
     token = house.tokens.create("analyst", "analyst")

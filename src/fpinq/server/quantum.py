@@ -1,4 +1,4 @@
-"""Replies at public times: the next multiple of the quantum after a request arrived."""
+"""Replies at public times: the next multiple of the quantum after the last byte of a request arrived."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -43,7 +43,7 @@ class AtQuanta:
         reply = Reply(send, self._quantum)
         with self._places.visit() as scope[VISIT]:
             try:
-                await self._app(scope, receive, reply.send)
+                await self._app(scope, reply.arriving(receive), reply.send)
             except Exception:
                 await reply.begin()  # the server under this application will say something
                 raise
@@ -51,13 +51,28 @@ class AtQuanta:
 
 
 class Reply:
-    """What is sent for one request that has just arrived: nothing before the quantum."""
+    """What is sent for one request: nothing before the quantum.
+
+    The quantum begins where the request ends. If it began with the first byte, a client that sends the last
+    one late would choose how long before a multiple the work starts, and so read its time off the reply.
+    """
 
     def __init__(self, send: Send, quantum: float) -> None:
         self._arrived = monotonic()  # not the loop's time, which stands still within a turn
         self._send = send
         self._quantum = quantum
         self._begun = False
+
+    def arriving(self, receive: Receive) -> Receive:
+        """What is still to come of the request."""
+
+        async def more() -> Message:
+            message = await receive()
+            if message["type"] == "http.request":
+                self._arrived = monotonic()
+            return message
+
+        return more
 
     async def begin(self) -> None:
         """Wait until a reply may begin, unless it has."""
