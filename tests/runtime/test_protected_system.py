@@ -275,8 +275,10 @@ def test_the_reference_engine_checks_its_rows() -> None:
     engine.close()
 
 
-def test_a_forked_process_spends_no_copy_of_the_budget() -> None:
-    """Each child of a pool had the whole budget again."""
+@pytest.mark.parametrize("number", ["its own", "its parent's, used again"])
+def test_a_forked_process_spends_no_copy_of_the_budget(number: str) -> None:
+    """Each child of a pool had the whole budget again; and a later one that had the number of the first."""
+    parent = os.getpid()
     system = ProtectedSystem(ReferenceEngine())
     shape = system.engine.add_root("d", ROWS)  # type: ignore[attr-defined]
     system.protect("d", shape, Fraction(1))
@@ -284,6 +286,8 @@ def test_a_forked_process_spends_no_copy_of_the_budget() -> None:
     child = os.fork()
     if not child:  # pragma: no cover - another process
         try:
+            if number != "its own":
+                pytest.MonkeyPatch().setattr(os, "getpid", lambda: parent)
             system.act(Query("d", Fraction(1), (Count(),)))
             os.write(writing, b"answered")
         except LedgerError as error:

@@ -28,6 +28,7 @@ from fpinq.client.facts import Bound, Facts, Made, Within
 from fpinq.client.systems import fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
+from fpinq.ledger.process import this_process
 from fpinq.model import semantics
 from fpinq.model.accounts import Part, Root, Source
 from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query, TableVariable
@@ -261,7 +262,7 @@ class Http:
         }
         self._timeout_seconds, self._retries = timeout_seconds, retries
         self._idle: list[HTTPConnection] = []
-        self._process = os.getpid()
+        self._process = this_process()
         finalize(self, _close, self._idle)
 
     def send(self, method: str, path: str, body: object = None) -> Any:
@@ -324,8 +325,8 @@ class Http:
             raise self._unavailable(f"not fpinq's reply, status {response.status}") from None
 
     def _connection(self, seconds: float) -> "HTTPConnection":
-        if self._process != os.getpid():  # a fork must not share connections
-            self._idle, self._process = [], os.getpid()
+        if self._process != this_process():  # a fork must not share connections
+            self._idle, self._process = [], this_process()
         try:
             connection = self._idle.pop()
         except IndexError:

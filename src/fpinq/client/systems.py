@@ -7,7 +7,7 @@ Roots of one system can be concatenated, joined and asked about together, so
 import atexit
 from collections.abc import Mapping
 from itertools import count
-from os import PathLike, fspath, getpid
+from os import PathLike, fspath
 from os.path import realpath
 from threading import Lock
 from typing import Any, Protocol, cast
@@ -16,6 +16,7 @@ from fpinq.engines.interface import Engine
 from fpinq.engines.text import Dialect
 from fpinq.ledger import Ledger, open_ledger
 from fpinq.ledger.anchor import anchor_of
+from fpinq.ledger.process import this_process
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Schema, Type
@@ -84,7 +85,7 @@ def system_for(engine: object, ledger: object = None, anchor: object = None) -> 
     """The system of an engine, by its kind ("duckdb", "spark", "reference") or itself; and of a ledger."""
     if anchor is not None and ledger is None:
         raise ProgramError("anchor=… keeps the head of a ledger: say ledger=… too")
-    key = engine if ledger is None else (engine, _place(ledger), getpid())
+    key = engine if ledger is None else (engine, _place(ledger), this_process())
     with _lock:
         if key not in _systems:
             found = _engine(engine)

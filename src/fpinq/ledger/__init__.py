@@ -5,6 +5,7 @@
    ``alike``         tables that are one table with other columns
 3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
 4. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
+   ``process``       which process this is: a forked one has a copy
 5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
 6. ``opening``       what is looked at before it is used; ``anchor``  its head, kept elsewhere
 7. ``verify``        the chain recomputed, every step taken again

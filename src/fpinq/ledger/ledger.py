@@ -8,7 +8,6 @@ released.
 """
 
 import hmac
-import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from fpinq.ledger.entries import OWNER, START, Head, Line, body_of, check_line, 
 from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, RequestReused
 from fpinq.ledger.kept import Kept
 from fpinq.ledger.opening import look, read_accounts, take_owners
+from fpinq.ledger.process import this_process
 from fpinq.ledger.store import PAGE, Pages, Store
 from fpinq.ledger.totals import Totals
 from fpinq.ledger.wire import encode
@@ -115,7 +115,7 @@ class Ledger:
         self._store = store
         self._clock = clock
         self._lock = RLock()
-        self._process = os.getpid()
+        self._process = this_process()
         self._head = self._durable = START
         self._budgets, self._totals = Budgets(), Totals()
         self._sessions = Kept()
@@ -346,7 +346,7 @@ class Ledger:
     def close(self) -> None:
         """Give the database back."""
         with self._lock:
-            if os.getpid() == self._process:  # a forked child's copy is not its own to close
+            if this_process() == self._process:  # a forked child's copy is not its own to close
                 self._store.close()
 
     # ── one step ─────────────────────────────────────────────────────────────────────
@@ -488,7 +488,7 @@ class Ledger:
                 yield pages
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if this_process() != self._process:
             raise LedgerError(
                 "this process was forked: open the ledger again in the child, and protect again"
             )

@@ -4,13 +4,13 @@ A ledger makes the budget survive the process. Without one the same rules run on
 the same budgets, in memory.
 """
 
-import os
 from collections.abc import Iterable
 from threading import RLock
 from typing import Any, Protocol
 
 from fpinq.ledger import Acted
 from fpinq.ledger.ledger import Check
+from fpinq.ledger.process import this_process
 from fpinq.model.actions import Action, Asking, Silent, TableVariable
 from fpinq.model.errors import LedgerError
 from fpinq.model.events import Began, Recorded, Registered
@@ -69,7 +69,7 @@ class InMemory:
     def __init__(self) -> None:
         self._state = take(NOTHING, Began("in memory"))
         self._lock = RLock()
-        self._process = os.getpid()
+        self._process = this_process()
 
     def act(
         self,
@@ -84,7 +84,7 @@ class InMemory:
 
         LedgerError in a forked process: it would spend a copy of the budget.
         """
-        if os.getpid() != self._process:
+        if this_process() != self._process:
             raise LedgerError(
                 "this process was forked, and its budget is a copy: "
                 "ask in the parent, or protect again in the child, with ledger=…"
