@@ -161,6 +161,18 @@ def test_a_column_that_is_left_out_is_not_read(db: DuckDB, tmp_path: Path) -> No
     assert number_of(db, RootTable("t")) == 2
 
 
+def test_what_is_remembered_of_a_file_is_not_believed_of_its_successor(db: DuckDB, tmp_path: Path) -> None:
+    """Which rows are beyond a person's first was found once for a path: of other data, all rows stayed."""
+    first = Term(Flatten(PersonTable("visits", 1)), (RootTable("p"),))
+    path = tmp_path / "visits.parquet"
+    for name, persons in (("p", [1, 2, 3]), ("q", [1, 1, 1])):
+        db.add_persons(name, {"visits": write(tmp_path / "new", person=persons).rename(path)}, unit="person")
+        plan = Term(first.transformation, (RootTable(name),))
+        assert number_of(db, plan) == len(set(persons))
+    with pytest.raises(DataChanged):
+        number_of(db, first)
+
+
 def test_a_replaced_file_troubles_no_other_data(db: DuckDB, tmp_path: Path) -> None:
     first = write(tmp_path / "first.parquet", a=[1, 2])
     db.add_root("first", first)

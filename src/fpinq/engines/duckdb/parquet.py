@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from fpinq.engines.duckdb.sources import quote
-from fpinq.engines.files import Files
+from fpinq.engines.files import Files, Pin
 from fpinq.model.errors import BadData
 
 # What DuckDB calls a row's number. If a column of the data is called so, the name is the data's.
@@ -23,23 +23,27 @@ _NUMBERS = ("file_index", "file_row_number")
 
 
 class Links:
-    """A folder with names of ours for the owner's files."""
+    """A folder with names of ours for the owner's files.
+
+    A file that is not what it was has another name: nothing that is remembered of the old one is
+    found under it.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._names: dict[str, str] = {}
+        self._names: dict[Pin, str] = {}
         os.makedirs(folder)
 
     def to(self, files: Files) -> Files:
         """The same files under our names."""
-        return replace(files, pins=tuple(replace(pin, path=self._name(pin.path)) for pin in files.pins))
+        return replace(files, pins=tuple(replace(pin, path=self._name(pin)) for pin in files.pins))
 
-    def _name(self, path: str) -> str:
-        if path not in self._names:
+    def _name(self, pin: Pin) -> str:
+        if pin not in self._names:
             name = os.path.join(self._folder, f"f{len(self._names)}.parquet")
-            os.symlink(path, name)
-            self._names[path] = name
-        return self._names[path]
+            os.symlink(pin.path, name)
+            self._names[pin] = name
+        return self._names[pin]
 
 
 def scan(linked: Files) -> str:
