@@ -81,6 +81,10 @@ def test_a_public_table_has_scaling_factor_zero_and_costs_nothing() -> None:
 def test_a_sensitivity_beyond_all_bounds_is_refused() -> None:
     with pytest.raises(BadTransformation, match="records of this table"):
         combine((2,), ({A: MAX_SENSITIVITY},))
+    # As large as an ε may be: every price is a number that can be written down.
+    assert combine((1,), ({A: 10**18},)) == {A: 10**18}
+    with pytest.raises(BadTransformation, match="records of this table"):
+        combine((1,), ({A: 10**18 + 1},))
 
 
 def test_denominators_do_not_grow_without_end() -> None:

@@ -217,6 +217,8 @@ def test_a_join_sees_both_sides_columns() -> None:
         (Take(0), BadTransformation, "whole number"),
         (Take(True), BadTransformation, "whole number"),
         (LimitPerKey(1, (WORDS,)), BadTransformation, "key"),
+        (UniqueBy((WORDS,)), BadTransformation, "key"),
+        (UniqueBy((Column("x"),)), UnknownColumn, "unknown column"),
         (GroupBy(KEY, (("k", Aggregate("count")),)), BadTransformation, "different names"),
         (GroupBy(KEY, (("n", Aggregate("count", K)),)), BadTransformation, "count takes nothing"),
         (GroupBy(KEY, (("n", Aggregate("sum", K)),)), BadTransformation, "clamp"),

@@ -47,7 +47,7 @@ from fpinq.model.transformations import (
     UniqueBy,
     Where,
 )
-from fpinq.model.work import CLAMPED, POINT, Bounds, TableSize, Work, cost_of, work_of
+from fpinq.model.work import CLAMPED, ORDERED, POINT, Bounds, TableSize, Work, cost_of, work_of
 
 SCHEMA = Schema.of({"n": Type.INT64, "s": Type.STRING})
 N, S = Column("n"), Column("s")
@@ -203,6 +203,13 @@ def test_a_person_has_no_more_rows_than_the_table() -> None:
     few, many = inside(PersonTable("p", 100)), inside(PersonTable("p", 10**9))
     assert work(few) == work(many)
     assert work(inside(PersonTable("p", 10))).record < work(few).record
+
+
+def test_rows_that_are_left_out_of_a_person_are_read_all_the_same() -> None:
+    """Every row is put in order to tell which are the first; then each may be a person's one row."""
+    one, rows = inside(PersonTable("p", 1)), 100
+    whole, record = work(one, rows=rows).query, work(one, rows=rows).record
+    assert whole > rows * record + rows * ORDERED
 
 
 def test_public_rows_are_nobodys_work_but_work_of_the_query() -> None:
