@@ -57,6 +57,25 @@ def test_refused_data_does_not_stay_in_the_engine(engine: str, wrong: str, data:
     assert held(there) == before
 
 
+@pytest.mark.parametrize(
+    "second",
+    [
+        [{"s": "no id"}],
+        [{"id": "of another type"}],
+        [{"id": 1}, {"id": "x"}],
+        [{"id": object()}],
+        "no file.csv",
+    ],
+)
+def test_no_table_of_persons_stays_where_another_is_refused(engine: str, second: Any) -> None:
+    fp.protect(ROWS[:1], budget=1, engine=engine)
+    there = system_for(engine).engine
+    before = held(there)
+    with pytest.raises(fp.FpinqError):
+        fp.protect({"a": ROWS, "b": second}, budget=1, engine=engine, **OF_PEOPLE)
+    assert held(there) == before
+
+
 def test_a_file_that_changed_while_it_was_protected_can_be_protected_again(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

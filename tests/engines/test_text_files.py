@@ -230,10 +230,22 @@ def test_no_lines_are_an_empty_table(readers: Readers, tmp_path: Path, data: byt
         assert found == (Schema.of(SCHEMA), [])
 
 
-def test_one_record_is_enough_in_all_files(readers: Readers, tmp_path: Path) -> None:
-    files = {"1.csv": b"a,b\n1,2,\n", "2.csv": b"a,b\n1,2\n"}
+def test_one_record_is_enough_in_all_files_and_the_owner_is_told_of_those_without(
+    readers: Readers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("fpinq.engines.owner.note", told.append)
+    files = {"1.csv": b"a,b\nsecret7,2,\n", "2.csv": b"a,b\n1,2\n", "3.csv": b"a,b\n\n"}
     for found in readers.read(f"t{next(_numbers)}", files, tmp_path, SCHEMA):
         assert found[1] == ["('1', '2')"]
+    assert ["1.csv: no line is a record" in words for words in told] == [True, True]  # by each engine
+    assert "secret7" not in "".join(told)
+
+
+def test_files_without_lines_do_not_make_up_for_one_without_records(readers: Readers, tmp_path: Path) -> None:
+    files = {"1.csv": b"a,b\n", "2.csv": b"a,b\n1,2,\n"}
+    for found in readers.read(f"t{next(_numbers)}", files, tmp_path, SCHEMA):
+        assert "2.csv: no line is a record" in found
 
 
 def test_no_message_quotes_a_line(readers: Readers, tmp_path: Path) -> None:

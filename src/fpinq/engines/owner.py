@@ -33,6 +33,11 @@ def noted(error: BaseException) -> str:
     return reference
 
 
+def note(words: str) -> None:
+    """Tell the owner, and nobody else, something about the data."""
+    _owner.error("%s", words)
+
+
 def in_our_words(failure: Callable[[str], FpinqError]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A function that fails in our own words: with an error of ours, or as failure(reference) says."""
 

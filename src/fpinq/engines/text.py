@@ -6,7 +6,9 @@ and no line can change how another one is read.
 
 file    UTF-8; a byte order mark at its start is skipped. The first line names the columns.
 line    ends at a newline, or a carriage return and a newline. Longer than MAX_LINE bytes, not
-        UTF-8, blank, of another number of fields, or with a quote out of place: dropped.
+        UTF-8, blank, of another number of fields, or with a quote out of place: dropped. Where
+        that is every line of all files they are written in another way, and refused; every line
+        of one file is dropped like any other, and the owner's log is told.
 field   the text between two delimiters; or in quotes, with each quote in it doubled.
 cell    a field as a value of its column's type, by the row language's own conversions. What does
         not fit the type is null, and so is an empty field without quotes.
@@ -18,12 +20,13 @@ import gzip
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import BytesIO
 from itertools import chain, islice
 from math import inf
 from typing import BinaryIO
 
+from fpinq.engines import owner
 from fpinq.engines.rows import check_some_fit
 from fpinq.model.errors import BadData, ProgramError, suggest
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Type, Value
@@ -135,17 +138,22 @@ def first_line(path: str) -> list[str]:
         return [block.partition("\n")[0] for block in islice(blocks(file), 1)]
 
 
-def file_has_lines(path: str, header: bool) -> bool:
-    """Whether a file has a line that is not blank, after its header."""
-    with opened(path) as file:
-        return has_lines(file, header)
-
-
 def has_lines(file: BinaryIO, header: bool) -> bool:
     """Whether a file has a line that is not blank, after its header; also one that cannot be a record."""
     if header:
         file.readline()
     return any(part.removeprefix(_MARK).strip(b"\r\n") for part in iter(lambda: file.read(MAX_LINE), b""))
+
+
+def has_record(file: BinaryIO, width: int, dialect: Dialect) -> bool:
+    """Whether a line of a file is a record, which has so many fields; as a rule the first one is."""
+    found = chain.from_iterable(block[:-1].split("\n") for block in blocks(file))
+    return any(_is_record(line, width, dialect) for line in islice(found, int(dialect.header), None))
+
+
+def _is_record(line: str, width: int, dialect: Dialect) -> bool:
+    found = fields(line, dialect) if line else None
+    return found is not None and len(found) == width
 
 
 # ── lines to fields ──────────────────────────────────────────────────────────────────
@@ -290,8 +298,10 @@ def read(
             found = fields(line, stated.of(path)) if line else None
             if found is not None and len(found) == len(names[path]):
                 table.append([found[place] for place in at])
-    if not table:
-        check_no_lines(any(has_lines(BytesIO(data), stated.header) for data in files.values()), names, stated)
+    lacking = [
+        path for path in files if lacks_records(path, len(names[path]), stated, partial(BytesIO, files[path]))
+    ]
+    check_lacking(lacking, bool(table), names, stated)
     if schema is None:
         columns = zip(*table, strict=True) if table else [()] * len(wanted)
         schema = {name: narrowest(column, stated.dates) for name, column in zip(wanted, columns, strict=True)}
@@ -307,16 +317,37 @@ def read(
     return dict(schema), records
 
 
-def check_no_lines(some: bool, names: Mapping[str, Sequence[str]], dialect: Dialect) -> None:
-    """BadData if a table without records has lines: they are written in another way, not all wrong."""
-    if some:
-        path, columns = next(iter(names.items()))
-        width, between = len(columns), dialect.of(path).delimiter
-        raise BadData(
-            f"{path}: no line is a record, UTF-8 with {between!r} between its fields, {width} of them: "
-            "say another delimiter with dialect=…, or name every column, in the header or, without one, in "
-            "the schema. A delimiter at the end of a line begins a field, too"
-        )
+def lacks_records(path: str, width: int, dialect: Dialect, opening: Callable[[], BinaryIO]) -> bool:
+    """Whether a file has lines, and none is a record."""
+    with opening() as file:
+        if has_record(file, width, dialect.of(path)):
+            return False
+    with opening() as file:
+        return has_lines(file, dialect.header)
+
+
+def check_lacking(
+    lacking: Sequence[str], some: bool, names: Mapping[str, Sequence[str]], dialect: Dialect
+) -> None:
+    """BadData if files lack records and none has some: they are written in another way, not all wrong.
+
+    Of one file among others the owner's log is told: a file may be one line, and no line has a say in
+    whether the others are read.
+    """
+    for path in lacking:
+        error = no_record(path, len(names[path]), dialect)
+        if not some:
+            raise error
+        owner.note(str(error))
+
+
+def no_record(path: str, width: int, dialect: Dialect) -> BadData:
+    """What is said of a file that has lines, but no record."""
+    return BadData(
+        f"{path}: no line is a record, UTF-8 with {dialect.of(path).delimiter!r} between its fields, "
+        f"{width} of them: say another delimiter with dialect=…, or name every column, in the header or, "
+        "without one, in the schema. A delimiter at the end of a line begins a field, too"
+    )
 
 
 def named(names: Mapping[str, Sequence[str]]) -> list[str]:

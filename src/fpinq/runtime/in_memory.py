@@ -34,22 +34,9 @@ class ReferenceEngine:
         lengths: Mapping[str, int] | None = None,
     ) -> Schema:
         """Take a copy of the rows as a root's table."""
-        table = self._read(name, source, schema, dialect, lengths)
-        self._database[name] = table
+        table, files = _read(source, schema, dialect, lengths)
+        self._database[name], self._files[name] = table, files
         return table.schema
-
-    def _read(
-        self,
-        name: str,
-        source: object,
-        schema: Mapping[str, Type] | None,
-        dialect: Dialect | None,
-        lengths: Mapping[str, int] | None,
-    ) -> Relation:
-        files = resolve(source) if is_files(source) else None
-        found = relation(source, schema) if files is None else of_text(files, schema, dialect)
-        self._files.setdefault(name, []).extend([] if files is None else [files])
-        return within_lengths(found, lengths or {})
 
     @in_our_words(unreadable)
     def add_persons(
@@ -63,12 +50,11 @@ class ReferenceEngine:
         lengths: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Persons:
         """Take a copy of several tables as a root of persons. Rows whose unit is null belong to nobody."""
-        relations = {
-            t: self._read(
-                name, source, (schemas or {}).get(t), (dialects or {}).get(t), (lengths or {}).get(t)
-            )
+        found = {
+            t: _read(source, (schemas or {}).get(t), (dialects or {}).get(t), (lengths or {}).get(t))
             for t, source in tables.items()
         }
+        relations = {t: table for t, (table, _) in found.items()}
         shape = Persons(unit, tuple((t, table.schema) for t, table in relations.items()))
         if len({table.schema.type_of(unit) for table in relations.values()}) != 1:
             raise BadData(f"{unit!r} must have the same type in every table")
@@ -84,6 +70,7 @@ class ReferenceEngine:
             for own in rows.values()
         )
         self._database[name] = PersonBag(shape, persons)
+        self._files[name] = [one for _, files in found.values() for one in files]
         return shape
 
     @in_our_words(EngineError)
@@ -116,6 +103,18 @@ class ReferenceEngine:
     def close(self) -> None:
         """Forget the data."""
         self._database.clear()
+
+
+def _read(
+    source: object,
+    schema: Mapping[str, Type] | None,
+    dialect: Dialect | None,
+    lengths: Mapping[str, int] | None,
+) -> tuple[Relation, list[Files]]:
+    """The rows of a source, and the files they are in."""
+    files = resolve(source) if is_files(source) else None
+    found = relation(source, schema) if files is None else of_text(files, schema, dialect)
+    return within_lengths(found, lengths or {}), [] if files is None else [files]
 
 
 def relation(source: object, types: Mapping[str, Type] | None = None) -> Relation:

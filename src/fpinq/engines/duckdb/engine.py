@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -75,7 +75,7 @@ class DuckDB:
         the data does not tell. The dialect says how text is written. BadData if
         the data is not as it says.
         """
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             self._check_new(name)
             pins, relation = self._add(source, schema, dialect, lengths or {})
             self._roots[name] = relation
@@ -98,7 +98,7 @@ class DuckDB:
         A person is all rows of all tables with the same value in the unit
         column. Rows where it is null belong to nobody and are left out.
         """
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             self._check_new(name)
             files = [resolve(data) for data in tables.values() if is_files(data)]
             self._allow([pin for found in files if found.format == "parquet" for pin in found.pins])
@@ -123,9 +123,22 @@ class DuckDB:
             found = self._roots.pop(name)
             del self._pins[name]
             sources = found.tables.values() if isinstance(found, PersonSource) else [found]
-            for relation in {source.relation for source in sources}.intersection(self._tables):
-                self._database.connection.execute(f"DROP TABLE {relation}")
-                self._tables.remove(relation)
+            self._drop({source.relation for source in sources}.intersection(self._tables))
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """No copy stays of what is refused, in part or after it was read."""
+        before = set(self._tables)
+        try:
+            yield
+        except BaseException:
+            self._drop(set(self._tables) - before)
+            raise
+
+    def _drop(self, relations: Iterable[str]) -> None:
+        for relation in relations:
+            self._database.connection.execute(f"DROP TABLE {relation}")
+            self._tables.remove(relation)
 
     def _check_new(self, name: str) -> None:
         if name in self._roots:

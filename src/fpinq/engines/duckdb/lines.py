@@ -8,6 +8,7 @@ definition's own pattern, and cells are the lowered conversions.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -48,10 +49,12 @@ def store(
     try:
         for path in files.paths:
             _add_fields(database, fields, path, names[path], wanted, stated.of(path))
-        if _totals(database, fields, ["count(*)"]) == [0]:
-            text.check_no_lines(
-                any(text.file_has_lines(path, stated.header) for path in files.paths), names, stated
-            )
+        lacking = [
+            path
+            for path in files.paths
+            if text.lacks_records(path, len(names[path]), stated, partial(text.opened, path))
+        ]
+        text.check_lacking(lacking, _totals(database, fields, ["count(*)"]) != [0], names, stated)
         types = schema or dict(zip(wanted, _types(database, fields, len(wanted), stated.dates), strict=True))
         _add_cells(database, relation, fields, types, stated.dates, lengths or {})
         if not files.hold():

@@ -16,7 +16,7 @@ import re
 import secrets
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +119,7 @@ class Spark:
         of which types; it is needed if the data does not tell. BadData if the
         data is not as it says.
         """
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             self._check_new(name)
             relation, hold = self._add(source, schema, dialect, lengths)
             self._roots[name] = relation
@@ -142,7 +142,7 @@ class Spark:
         A person is all rows of all tables with the same value in the unit
         column. Rows where it is null belong to nobody and are left out.
         """
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             self._check_new(name)
             added = {
                 table: self._add(
@@ -187,9 +187,22 @@ class Spark:
             del self._holds[name]
             sources = found.tables.values() if isinstance(found, PersonSource) else [found]
             named = {word for source in sources for word in re.findall(r"\w+", source.relation)}
-            for view in named.intersection(self._views):
-                self._sessions[0].catalog.dropGlobalTempView(view)
-                self._views.remove(view)
+            self._drop(named.intersection(self._views))
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """No view stays of what is refused, in part or after it was read."""
+        before = set(self._views)
+        try:
+            yield
+        except BaseException:
+            self._drop(set(self._views) - before)
+            raise
+
+    def _drop(self, views: Iterable[str]) -> None:
+        for view in views:
+            self._sessions[0].catalog.dropGlobalTempView(view)
+            self._views.remove(view)
 
     def _check_new(self, name: str) -> None:
         if name in self._roots:

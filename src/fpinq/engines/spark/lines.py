@@ -13,6 +13,7 @@ lines like the header are, and those beyond one of each file are put back.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +121,8 @@ def read(
     if found.lines not in (None, lines):
         raise BadData("Spark does not find as many lines as the files have")
     fields = f"({' UNION ALL '.join(selects)})"
-    if not session.sql(f"SELECT 1 FROM {fields} LIMIT 1", args=bound.given()).collect():
-        text.check_no_lines(_has_lines(session, found, stated.header), names, stated)
+    some = bool(session.sql(f"SELECT 1 FROM {fields} LIMIT 1", args=bound.given()).collect())
+    text.check_lacking(_lacking(session, found, some, names, stated), some, names, stated)
     types = _types(session, fields, wanted, schema, stated.dates, bound)
     scope = of_fields(len(wanted), bound)
     cells = [text.cell(Column(f"f{i}"), type_, stated.dates) for i, type_ in enumerate(types)]
@@ -129,12 +130,20 @@ def read(
     return session.sql(sql, args=bound.given()).toDF(*wanted)
 
 
-def _has_lines(session: "SparkSession", found: Found, header: bool) -> bool:
-    """Whether there are lines that are not blank, besides headers."""
+def _lacking(
+    session: "SparkSession", found: Found, some: bool, names: Mapping[str, Sequence[str]], dialect: Dialect
+) -> list[str]:
+    """The files that have lines besides their headers, and no record; elsewhere one, if all are like that."""
     if found.lines is not None:
-        return any(text.file_has_lines(path, header) for path in found.first)
-    lines = raw(session, list(found.first), **_NOT_TOO_LONG).where("value <> '' AND value <> char(13)")
-    return lines.count() > (len(found.first) if header else 0)
+        return [
+            path
+            for path in found.first
+            if text.lacks_records(path, len(names[path]), dialect, partial(text.opened, path))
+        ]
+    if some:
+        return []
+    lines = raw(session, list(names), **_NOT_TOO_LONG).where("value <> '' AND value <> char(13)")
+    return list(names)[:1] if lines.count() > (len(names) if dialect.header else 0) else []
 
 
 def _alike(
