@@ -328,6 +328,14 @@ def test_a_root_that_is_forgotten_frees_its_name_and_leaves_no_data(spark: Any) 
     engine.close()
 
 
+@pytest.mark.parametrize("second", [[{"s": "no id"}], [{"id": "another type"}], "no file.csv"])
+def test_no_table_of_persons_stays_where_another_is_refused(spark: Any, second: Any) -> None:
+    before = list(spark._views)
+    with pytest.raises(BadData):
+        spark.add_persons("refused", {"a": [{"id": 1}], "b": second}, "id")
+    assert spark._views == before
+
+
 # ── Java ─────────────────────────────────────────────────────────────────────────────
 
 
