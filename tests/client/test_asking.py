@@ -12,7 +12,7 @@ from client.small_data import PEOPLE, PLENTY, SURE
 from fpinq import _
 from fpinq.client.bounds import clamp, grid_step
 from fpinq.client.histograms import rising
-from fpinq.client.rows import Cell, Scope
+from fpinq.client.rows import Call, Cell
 from fpinq.model.expressions import Column, Type
 
 AGES = [row["age"] for row in PEOPLE]
@@ -199,7 +199,7 @@ def test_metadata_stands_in_for_bounds_and_keys(engine: str) -> None:
     ("lower", "upper"), [(0.0, 1.0), (-3.5, 1e9), (1e9, 1e9 + 1), (0.0, 1e-320), (1e300, 1.5e300), (0.1, 0.3)]
 )
 def test_the_grid_of_floats_is_fine_and_contains_the_bounds(lower: float, upper: float) -> None:
-    clamped = clamp(Cell(Column("v"), Type.FLOAT64, Scope()), (lower, upper))
+    clamped = clamp(Cell(Column("v"), Type.FLOAT64, Call()), (lower, upper))
     low, high = clamped.lower * clamped.step, clamped.upper * clamped.step
     assert low <= Fraction(repr(lower))
     assert Fraction(repr(upper)) <= high

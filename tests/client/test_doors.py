@@ -124,6 +124,6 @@ def test_a_cells_facts_are_public_and_no_methods_of_the_row_language() -> None:
     with pytest.raises(fp.BadExpression) as refused:
         fp.public([{"age": 1}]).where(lambda x: x.age.nothing_like_it())
     shown = str(refused.value).rpartition("has: ")[2].split(", ")
-    assert {"tree", "type", "scope"} == set(Cell.__slots__)
+    assert {"tree", "type", "call"} == set(Cell.__slots__)
     assert "is_in" in shown
     assert not set(Cell.__slots__) & set(shown)

@@ -3,15 +3,15 @@
 import random
 from collections.abc import Iterable
 
-from fpinq.noise.uniform import Source
+from fpinq.noise.uniform import RandomBytes
 
 
-def seeded(seed: int) -> Source:
+def seeded(seed: int) -> RandomBytes:
     """Reproducible bytes."""
     return random.Random(seed).randbytes
 
 
-def scripted(*blocks: bytes, then: Source | None = None) -> Source:
+def scripted(*blocks: bytes, then: RandomBytes | None = None) -> RandomBytes:
     """Gives the bytes of the blocks in order, then those of then; without then, asking for more fails."""
     rest = bytearray(b"".join(blocks))
 
@@ -27,7 +27,7 @@ def scripted(*blocks: bytes, then: Source | None = None) -> Source:
     return source
 
 
-def recording(source: Source, sizes: list[int]) -> Source:
+def recording(source: RandomBytes, sizes: list[int]) -> RandomBytes:
     """The same bytes as source, noting how many were asked for each time."""
 
     def noted(size: int) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 
 from fpinq.noise import DiscreteLaplace, sample, sample_many
 from fpinq.noise.digits import BASE, MAGNITUDE_BITS, Digit, Tail, magnitude, steps
-from fpinq.noise.uniform import Source, Uniform
+from fpinq.noise.uniform import RandomBytes, Uniform
 from noise.sources import Exhausted, scripted, words
 
 BITS = 200
@@ -15,7 +15,7 @@ ZERO = (1 << 64) - 2
 """A word that makes any digit 0."""
 
 
-def first_of_many(scale: Fraction, source: Source) -> int:
+def first_of_many(scale: Fraction, source: RandomBytes) -> int:
     return int(sample_many(scale, 1, source)[0])
 
 

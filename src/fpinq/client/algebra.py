@@ -5,7 +5,7 @@ What stays inside each person is made there too, as long as it can be (`Within`)
 
 from collections.abc import Callable, Iterable, Mapping
 
-from fpinq.client.bounds import Column as Known
+from fpinq.client.bounds import Known
 from fpinq.client.facts import Bound, Facts, Made, Unbound, Within, held
 from fpinq.client.spelling import spell
 from fpinq.client.systems import System, fresh_variable

@@ -51,6 +51,10 @@ class Column:
             check_length(self.max_length)
 
 
+# What a program calls fp.Column: here a column is an expression, and this is what is known of one.
+Known = Column
+
+
 def check_length(length: object) -> None:
     """ProgramError unless it is a length that texts can have."""
     if type(length) is not int or not 1 <= length <= MAX_STRING:

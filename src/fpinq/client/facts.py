@@ -12,17 +12,16 @@ from types import MappingProxyType
 from typing import ClassVar
 from weakref import WeakKeyDictionary, finalize
 
-from fpinq.client.bounds import Column
+from fpinq.client.bounds import Known
 from fpinq.client.budgets import Budget
 from fpinq.client.subjects import Subject
 from fpinq.client.systems import System, fresh_variable
 from fpinq.client.tracing import refuse_inside_a_lambda
-from fpinq.model import expressions
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, TableVariable
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import KernelViolation
-from fpinq.model.expressions import Expression, Schema
+from fpinq.model.expressions import Column, Expression, Schema
 from fpinq.model.plans import Plan, Term, Transformation
 from fpinq.model.semantics import Told
 from fpinq.runtime import Observation
@@ -49,7 +48,7 @@ class Within:
 
     def is_unit(self, expression: Expression) -> bool:
         """Whether an expression is the unit itself."""
-        return isinstance(expression, expressions.Column) and expression.name in self.units
+        return isinstance(expression, Column) and expression.name in self.units
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ class Facts:
     made: Made
     binding: Bound | Unbound
     roots: Mapping[str, str] = field(default_factory=dict)  # its name in the system ↦ the owner's for it
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, Known] = field(default_factory=dict)
     budgets: frozenset[Budget] = frozenset()
     within: Within | None = None
 

@@ -18,7 +18,7 @@ from fpinq.client.bounds import clamp
 from fpinq.client.derivation import Derivation
 from fpinq.client.facts import Facts, Within
 from fpinq.client.joins import joined_inside, trees
-from fpinq.client.rows import FLOAT64, INT64, Cell, Row, Scope
+from fpinq.client.rows import FLOAT64, INT64, Call, Cell, Row
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
 from fpinq.client.tracing import Traced, called, row, trace
@@ -36,9 +36,9 @@ class Members:
 
     takes_functions = True  # in _.sum(_.cost) the inner _ is a member's row
 
-    def __init__(self, side: "Side", scope: Scope) -> None:
+    def __init__(self, side: "Side", call: Call) -> None:
         self._side = side
-        self._scope = scope
+        self._scope = call
 
     def count(self) -> Cell:
         """How many members."""
@@ -96,17 +96,17 @@ class Members:
 class Group(Members):
     """One group, symbolically: its key and its members."""
 
-    def __init__(self, keys: "Keys", side: "Side", scope: Scope) -> None:
-        super().__init__(side, scope)
-        self.key = keys.symbol(scope)
+    def __init__(self, keys: "Keys", side: "Side", call: Call) -> None:
+        super().__init__(side, call)
+        self.key = keys.symbol(call)
 
 
 class JoinedGroup:
     """One key of a group join, symbolically: its members on the left and on the right."""
 
-    def __init__(self, keys: "Keys", sides: "Sequence[Side]", scope: Scope) -> None:
-        self.key = keys.symbol(scope)
-        self.left, self.right = (Group(keys, side, scope) for side in sides)
+    def __init__(self, keys: "Keys", sides: "Sequence[Side]", call: Call) -> None:
+        self.key = keys.symbol(call)
+        self.left, self.right = (Group(keys, side, call) for side in sides)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -153,9 +153,9 @@ class Keys:
         """The keys that expressions are."""
         return cls(tuple(cells), tuple(cell.type for cell in cells.values()), single)
 
-    def symbol(self, scope: Scope) -> Cell | Row:
+    def symbol(self, call: Call) -> Cell | Row:
         """g.key: an expression, or a row of them if the program gave several."""
-        row = Row(Schema(tuple(zip(self.names, self.types, strict=True))), scope)
+        row = Row(Schema(tuple(zip(self.names, self.types, strict=True))), call)
         return row[self.names[0]] if self.single else row
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fpinq.client.algebra import derive, same_persons, spelled
-from fpinq.client.bounds import Column as Known
+from fpinq.client.bounds import Known
 from fpinq.client.facts import Facts, Within
 from fpinq.client.rows import Cell, Row, cells
 from fpinq.client.shorthand import Deferred

@@ -10,7 +10,7 @@ from fpinq.client.answers import Answer, Answers, show_number
 from fpinq.client.bounds import exact_bounds
 from fpinq.client.choices import ExponentialMechanism
 from fpinq.client.queries import Prepared, Query
-from fpinq.client.rows import FLOAT64, INT64, Cell, Scope, plain
+from fpinq.client.rows import FLOAT64, INT64, Call, Cell, plain
 from fpinq.client.spelling import show_up
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, exact_confidence
@@ -94,7 +94,7 @@ class Anything(Subject):
 
     def cell(self, f: object, what: str) -> Cell:
         """A number, whatever f says."""
-        return Cell(Column("value"), self.schema.types()[0], Scope())
+        return Cell(Column("value"), self.schema.types()[0], Call())
 
 
 def least_epsilon(

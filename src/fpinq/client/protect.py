@@ -12,7 +12,7 @@ from fpinq.client.bounds import Column, clamp
 from fpinq.client.budgets import Budget
 from fpinq.client.facts import Bound, Facts, Made, Unbound, Within
 from fpinq.client.parts import partitioning
-from fpinq.client.rows import Cell, Scope, column_type
+from fpinq.client.rows import Call, Cell, column_type
 from fpinq.client.subjects import Subject
 from fpinq.client.systems import (
     DataEngine,
@@ -411,7 +411,7 @@ def _lengths(columns: Mapping[str, Column] | None) -> dict[str, int]:
 def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Column]:
     """Public metadata, if it fits the columns."""
     for name, known in (columns or {}).items():
-        cell = Cell(expressions.Column(name), schema.type_of(name), Scope())
+        cell = Cell(expressions.Column(name), schema.type_of(name), Call())
         if known.bounds is not None:
             clamp(cell, known.bounds)
         if known.keys is not None:

@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
-from fpinq.client.bounds import Column
+from fpinq.client.bounds import Known
 from fpinq.client.facts import Bound, Facts, Made, Within
 from fpinq.client.systems import fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.ledger.process import this_process
-from fpinq.model import semantics
+from fpinq.model import actions, semantics
 from fpinq.model.accounts import Part, Root, Source
-from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query, TableVariable
+from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, TableVariable
 from fpinq.model.errors import FpinqError, LedgerError, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
@@ -151,7 +151,7 @@ class RemoteSystem:
         with self._naming:
             sent, fresh = self._names.translate(action)
         body = {"request_id": secrets.token_hex(16), "action": wire.to_json(sent)}
-        with waiting(isinstance(action, Query) and self._shows_progress()):
+        with waiting(isinstance(action, actions.Query) and self._shows_progress()):
             told = self._http.send("POST", f"/sessions/{session}/actions", body)
         with self._naming:
             self._names.bind(fresh)
@@ -230,7 +230,7 @@ class Names:
                 fresh = {target: self._fresh(target) for target in targets}
                 names = tuple(fresh[target] for target in targets)
                 return replace(action, targets=names, table=self.of(table)), fresh
-            case Query() | AskScale() | AskPrice():
+            case actions.Query() | AskScale() | AskPrice():
                 return replace(action, table=self.of(action.table)), {}
         return action, {}
 
@@ -385,10 +385,10 @@ def _schema(table: Mapping[str, Any]) -> Schema:
     return Schema(tuple((name, Type(type_)) for name, type_ in table["schema"]))
 
 
-def _columns(table: Mapping[str, Any]) -> dict[str, Column]:
+def _columns(table: Mapping[str, Any]) -> dict[str, Known]:
     names = {name for name, _ in table["schema"]}
     known = {name: known for name, known in table["columns"].items() if name in names}
-    return {name: Column(**_metadata(metadata)) for name, metadata in known.items()}
+    return {name: Known(**_metadata(metadata)) for name, metadata in known.items()}
 
 
 def _metadata(known: Mapping[str, Any]) -> dict[str, Any]:

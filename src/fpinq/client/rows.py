@@ -27,7 +27,7 @@ _NO_TRUTH = (
 )
 
 
-class Scope:
+class Call:
     """One call of a lambda: the rows it was given belong together."""
 
 
@@ -73,12 +73,12 @@ class Cell(Symbolic):
     belongs to; a constant belongs to none.
     """
 
-    __slots__ = ("scope", "tree", "type")
+    __slots__ = ("call", "tree", "type")
 
-    def __init__(self, tree: Expression, type_: Type, scope: Scope | None) -> None:
+    def __init__(self, tree: Expression, type_: Type, call: Call | None) -> None:
         self.tree = tree
         self.type = type_
-        self.scope = scope
+        self.call = call
 
     def __repr__(self) -> str:
         return f"<{spell(self.tree)}: {self.type.value}>"
@@ -339,11 +339,11 @@ class Cell(Symbolic):
 class Row(Symbolic):
     """A symbolic row: `x.age`, or `x["first name"]` for any column at all."""
 
-    __slots__ = ("__prefix", "__schema", "__scope")
+    __slots__ = ("__call", "__prefix", "__schema")
 
-    def __init__(self, schema: Schema, scope: Scope, prefix: str = "") -> None:
+    def __init__(self, schema: Schema, call: Call, prefix: str = "") -> None:
         self.__schema = schema
-        self.__scope = scope
+        self.__call = call
         self.__prefix = prefix
 
     def __getattr__(self, name: str) -> Cell:
@@ -354,7 +354,7 @@ class Row(Symbolic):
     def __getitem__(self, name: str) -> Cell:
         if type(name) is not str:
             raise BadExpression(f'columns have names: write x["age"], not x[{name!r}]')
-        return Cell(Column(self.__prefix + name), self.__schema.type_of(name), self.__scope)
+        return Cell(Column(self.__prefix + name), self.__schema.type_of(name), self.__call)
 
     def __dir__(self) -> list[str]:
         return list(self.__schema.names())
@@ -373,8 +373,8 @@ def cells(row: Row) -> dict[str, Cell]:
 
 def apply(operator: str, *arguments: Cell) -> Cell:
     """The operator applied to cells, or a BadExpression that shows where."""
-    scopes = {cell.scope for cell in arguments if cell.scope is not None}
-    if len(scopes) > 1:
+    calls = {cell.call for cell in arguments if cell.call is not None}
+    if len(calls) > 1:
         raise BadExpression(
             "an expression sees one row: this one mixes rows of different tables or lambdas. "
             "Join the tables first"
@@ -390,7 +390,7 @@ def apply(operator: str, *arguments: Cell) -> Cell:
         type_ = type_of(Apply(operator, stand_ins), schema)
     except BadExpression as error:
         raise BadExpression(f"{spell(tree)}: {error}") from None
-    return Cell(tree, type_, scopes.pop() if scopes else None)
+    return Cell(tree, type_, calls.pop() if calls else None)
 
 
 def constant(value: object, type_: Type | None = None) -> Cell:

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fpinq.client.bounds import Column
+from fpinq.client.bounds import Known
 from fpinq.client.rows import Cell
 from fpinq.client.tracing import row, trace
-from fpinq.model import expressions
 from fpinq.model.errors import BadQuery
-from fpinq.model.expressions import Schema
+from fpinq.model.expressions import Column, Schema
 
-NOTHING = Column()
+NOTHING = Known()
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Subject:
     """What a query is asked of, as far as it is public: the columns and what is known of them."""
 
     schema: Schema
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, Known] = field(default_factory=dict)
 
     def cell(self, f: object, what: str) -> Cell:
         """The expression f gives; without f, the table's only column."""
@@ -34,7 +33,7 @@ class Subject:
         """The bounds given, or those that are known of a plain column."""
         return self.known(cell).bounds if bounds is None else bounds
 
-    def known(self, cell: Cell) -> Column:
+    def known(self, cell: Cell) -> Known:
         """What is known of an expression: nothing, unless it is a plain column."""
         tree = cell.tree
-        return self.columns.get(tree.name, NOTHING) if isinstance(tree, expressions.Column) else NOTHING
+        return self.columns.get(tree.name, NOTHING) if isinstance(tree, Column) else NOTHING

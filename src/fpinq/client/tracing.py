@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from fpinq.client.rows import BOOL, Cell, Row, Scope, Symbolic, alike, cells, constant, plain
+from fpinq.client.rows import BOOL, Call, Cell, Row, Symbolic, alike, cells, constant, plain
 from fpinq.client.shorthand import Deferred, resolve
 from fpinq.client.spelling import spell
 from fpinq.model.errors import BadExpression, FpinqError
@@ -14,7 +14,7 @@ from fpinq.model.transformations import Record
 _tracing: ContextVar[bool] = ContextVar("fpinq_tracing", default=False)
 
 # Something symbolic to call a function on, as one of the things that its call is given.
-Symbol = Callable[[Scope], object]
+Symbol = Callable[[Call], object]
 
 
 def refuse_inside_a_lambda() -> None:
@@ -27,13 +27,13 @@ def refuse_inside_a_lambda() -> None:
 
 def row(schema: Schema, prefix: str = "") -> Symbol:
     """A symbolic row of a schema."""
-    return lambda scope: Row(schema, scope, prefix)
+    return lambda call: Row(schema, call, prefix)
 
 
 def trace(f: object, what: str, *symbols: Symbol) -> "Traced":
     """What a program's function gives for symbolic rows. It is called once; any error is a BadExpression."""
-    scope = Scope()
-    return Traced(_result(f, [symbol(scope) for symbol in symbols]), scope, what)
+    call = Call()
+    return Traced(_result(f, [symbol(call) for symbol in symbols]), call, what)
 
 
 def _result(f: object, rows: Sequence[object]) -> object:
@@ -76,7 +76,7 @@ class Traced:
     """What a function gave, in one call of it, and what it was for: to be taken as one thing or another."""
 
     result: object
-    scope: Scope
+    call: Call
     what: str
 
     def cell(self) -> Cell:
@@ -120,9 +120,9 @@ class Traced:
                 f"{self.what}: the function gave a constant, the same for every row; "
                 "it has to use the row, as in lambda x: x.age"
             )
-        if part.scope is None:
+        if part.call is None:
             raise BadExpression(f"{self.what}: the expression uses no column of the row")
-        if part.scope is not self.scope:
+        if part.call is not self.call:
             raise BadExpression(
                 f"{self.what}: the function uses a row of another table or lambda; it sees its own row only"
             )

@@ -200,7 +200,10 @@ def times(c: int, amount: Fraction) -> Fraction:
 
 
 def fits(before: Accounts, charged: Accounts) -> bool:
-    """C_x ≤ B_x at every root, after the charge."""
+    """C_x ≤ B_x at every root, after the charge.
+
+    `before` is a seam: the rule does not look at it, mutants do.
+    """
     return all(charged.counters.get(root, ZERO) <= total for root, total in charged.budgets.items())
 
 

@@ -242,6 +242,8 @@ def query_bottom(c: Configuration, charged: Accounts) -> Transition:
     E(t) = (T, v)    C′ = charge(C, v, ε)    C′ ≰ B
     ────────────────────────────────────────────────
     ⟨P, E, C⟩ ── ⊥ ──▸ ⟨P′, E, C⟩
+
+    `charged` is a seam: the rule does not look at it, a mutant does.
     """
     return Transition(Rule.QUERY_BOTTOM, BOTTOM, c)
 

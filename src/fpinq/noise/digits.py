@@ -33,7 +33,7 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from fpinq.noise.enclosure import Enclosure, ceil_shift, exp_negative, quotient
-from fpinq.noise.uniform import Source, Uniform, less
+from fpinq.noise.uniform import RandomBytes, Uniform, less
 
 DIGIT_BITS = 3
 BASE = 1 << DIGIT_BITS
@@ -127,7 +127,7 @@ def digit_step(digit: Digit) -> Step:
         spare *= 2
 
 
-def magnitude(part: Part, u: Uniform, source: Source) -> int:
+def magnitude(part: Part, u: Uniform, source: RandomBytes) -> int:
     """#{k ≥ 1 : U < P[|part| ≥ k]}, reading as much of U as that takes."""
     k = 0
     while True:

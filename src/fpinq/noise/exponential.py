@@ -15,14 +15,14 @@ from fractions import Fraction
 
 from fpinq.noise.enclosure import Enclosure, exp_multiples, quotient
 from fpinq.noise.selection import Choice, Lag, Selection, lags
-from fpinq.noise.uniform import SYSTEM, Source, below, refine, uniform
+from fpinq.noise.uniform import SYSTEM, RandomBytes, below, refine, uniform
 
 
 @dataclass(frozen=True)
 class ExponentialMechanism(Selection):
     """Chooses a candidate with probability proportional to e^(λ·score)."""
 
-    def choose(self, runs: Iterable[tuple[int, int]], source: Source = SYSTEM) -> Choice:
+    def choose(self, runs: Iterable[tuple[int, int]], source: RandomBytes = SYSTEM) -> Choice:
         """A candidate, with exactly its probability.
 
         The number of runs r whose cumulated weight C_r is at most U·Z, for a

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise.digits import BASE, DIGIT_BITS, MAGNITUDE_BITS, WORD_BYTES, Step, magnitude, steps
 from fpinq.noise.enclosure import Enclosure, exp_negative, ln, quotient
-from fpinq.noise.uniform import SYSTEM, Source, Uniform
+from fpinq.noise.uniform import SYSTEM, RandomBytes, Uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +136,7 @@ class DiscreteLaplace:
             bits *= 2
 
 
-def sample(scale: Fraction, source: Source = SYSTEM) -> int:
+def sample(scale: Fraction, source: RandomBytes = SYSTEM) -> int:
     """One draw of the discrete Laplace of this scale, exactly."""
     value = 0
     for step in steps(checked(scale)):
@@ -149,7 +149,7 @@ def sample(scale: Fraction, source: Source = SYSTEM) -> int:
     return value
 
 
-def sample_many(scale: Fraction, n: int, source: Source = SYSTEM) -> "Integers":
+def sample_many(scale: Fraction, n: int, source: RandomBytes = SYSTEM) -> "Integers":
     """n independent draws of `sample`.
 
     64-bit integers up to a scale of about 2^54, Python integers beyond. A
@@ -165,7 +165,7 @@ def sample_many(scale: Fraction, n: int, source: Source = SYSTEM) -> "Integers":
     return np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int64)
 
 
-def draw_chunk(words: tuple[Step, ...], n: int, source: Source) -> "Integers":
+def draw_chunk(words: tuple[Step, ...], n: int, source: RandomBytes) -> "Integers":
     """n draws at once. The words come step by step: all tails first, all lowest digits last."""
     import numpy as np
 
@@ -180,7 +180,7 @@ def draw_chunk(words: tuple[Step, ...], n: int, source: Source) -> "Integers":
     return value
 
 
-def draw_step(step: Step, n: int, source: Source) -> "Integers":
+def draw_step(step: Step, n: int, source: RandomBytes) -> "Integers":
     """n independent draws of a part: signed bytes, or Python integers after a tie in the tail."""
     import numpy as np
 

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 from fpinq.noise.enclosure import Enclosure, ceil_div, ceil_shift, exp_negative, ln, ln_two, power
 from fpinq.noise.selection import Choice, Lag, Selection, lags
-from fpinq.noise.uniform import SYSTEM, Source, Uniform, below, refine
+from fpinq.noise.uniform import SYSTEM, RandomBytes, Uniform, below, refine
 
 WORD_BITS = 64
 NEGATIVE_INFINITY = float("-inf")
@@ -47,7 +47,7 @@ NEGATIVE_INFINITY = float("-inf")
 class PermuteAndFlip(Selection):
     """Chooses the first head of coins e^(−λ·gap) flipped in random order."""
 
-    def choose(self, runs: Iterable[tuple[int, int]], source: Source = SYSTEM) -> Choice:
+    def choose(self, runs: Iterable[tuple[int, int]], source: RandomBytes = SYSTEM) -> Choice:
         """A candidate, with exactly its probability.
 
         After one pass over all runs, a handful can still win; only those are

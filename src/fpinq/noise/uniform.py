@@ -3,7 +3,7 @@
 Every byte comes from the operating system at the moment it is used. Nothing
 is buffered or kept, so there is no state for a fork to copy, for threads to
 share or for a core dump to keep. There is no seed; a test passes its own
-`Source`.
+`RandomBytes`.
 
 An exact sampler compares a uniform real U with an irrational probability p.
 It needs only the first bits of U; where those leave the comparison open, it
@@ -14,10 +14,10 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-Source: TypeAlias = Callable[[int], bytes]
+RandomBytes: TypeAlias = Callable[[int], bytes]
 """Gives as many independent uniform bytes as it is asked for."""
 
-SYSTEM: Source = os.urandom
+SYSTEM: RandomBytes = os.urandom
 
 REFINEMENT_BYTES = 8
 
@@ -29,19 +29,21 @@ class Uniform(NamedTuple):
     bits: int
 
 
-def uniform(bits: int, source: Source = SYSTEM) -> Uniform:
+def uniform(bits: int, source: RandomBytes = SYSTEM) -> Uniform:
     """A fresh uniform real with at least the first bits known, in whole bytes."""
     size = -(-bits // 8)
     return Uniform(int.from_bytes(source(size), "little"), 8 * size)
 
 
-def refine(u: Uniform, source: Source = SYSTEM) -> Uniform:
+def refine(u: Uniform, source: RandomBytes = SYSTEM) -> Uniform:
     """The same real with 64 more bits known."""
     more = int.from_bytes(source(REFINEMENT_BYTES), "little")
     return Uniform((u.prefix << 8 * REFINEMENT_BYTES) | more, u.bits + 8 * REFINEMENT_BYTES)
 
 
-def less(u: Uniform, probability: Callable[[int], tuple[int, int]], source: Source) -> tuple[bool, Uniform]:
+def less(
+    u: Uniform, probability: Callable[[int], tuple[int, int]], source: RandomBytes
+) -> tuple[bool, Uniform]:
     """Whether the real u lies below an irrational probability, and what is then known of u.
 
     probability(bits) encloses it: low ≤ p·2^bits ≤ high. A comparison that
@@ -56,7 +58,7 @@ def less(u: Uniform, probability: Callable[[int], tuple[int, int]], source: Sour
         u = refine(u, source)
 
 
-def below(n: int, largest: int, source: Source = SYSTEM) -> int:
+def below(n: int, largest: int, source: RandomBytes = SYSTEM) -> int:
     """An integer uniform over 0 … n − 1, exactly, for n ≤ largest.
 
     ⌊U·n⌋ for a uniform real U. The bytes drawn depend on largest alone,

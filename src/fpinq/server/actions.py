@@ -16,7 +16,7 @@ from fpinq.runtime.deadline import within
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
-from fpinq.server.quantum import Scope, Send
+from fpinq.server.quantum import AsgiScope, Send
 from fpinq.server.tokens import Bearer
 from fpinq.server.turns import acting
 
@@ -33,7 +33,7 @@ class Actions:
         # waits for others must not show when it is charged.
         self._threads = ThreadPoolExecutor(house.limits.concurrent_requests_in_all, "fpinq-action")
 
-    async def __call__(self, scope: Scope, receive: bodies.Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: bodies.Receive, send: Send) -> None:
         """Answer one request."""
         try:
             status, body = await self._answer(scope, receive)
@@ -52,7 +52,7 @@ class Actions:
         await send({"type": "http.response.start", "status": status, "headers": sent})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(self, scope: Scope, receive: bodies.Receive) -> replies.Reply:
+    async def _answer(self, scope: AsgiScope, receive: bodies.Receive) -> replies.Reply:
         house, headers = self._house, dict(scope["headers"])
         bearer = house.admit(scope, "analyst")
         try:

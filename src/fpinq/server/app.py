@@ -7,7 +7,8 @@ from math import inf
 from typing import Annotated, Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Query as Parameter
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -172,8 +173,8 @@ def _add_oversight(app: FastAPI, house: House) -> None:
     @app.get("/trace", tags=["oversight"], summary="The trace: every action, charge and answer")
     def trace(
         _: Auditor,
-        after: Annotated[int, Query(ge=-1)] = -1,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        after: Annotated[int, Parameter(ge=-1)] = -1,
+        limit: Annotated[int, Parameter(ge=1, le=1000)] = 100,
     ) -> dict[str, Any]:
         return {"entries": house.trace(after, limit)}
 

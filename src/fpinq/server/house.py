@@ -32,7 +32,7 @@ from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
 from fpinq.server.places import VISIT, Places
-from fpinq.server.quantum import Scope
+from fpinq.server.quantum import AsgiScope
 from fpinq.server.sessions import Room, Sessions
 from fpinq.server.tokens import Bearer, Tokens
 
@@ -148,7 +148,7 @@ class House:
 
     # ── who may come in ──────────────────────────────────────────────────────────────
 
-    def admit(self, scope: Scope, *roles: str) -> Bearer:
+    def admit(self, scope: AsgiScope, *roles: str) -> Bearer:
         """Whom a request comes from, if it may come now; it has a place from then on."""
         if self._stopped:
             raise KernelViolation("the server has stopped")

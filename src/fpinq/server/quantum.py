@@ -8,11 +8,11 @@ from typing import Any
 
 from fpinq.server.places import VISIT, Places
 
-Scope = MutableMapping[str, Any]
+AsgiScope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 # A reply with more bytes has been read, all but this, before its request gives back its place.
 UNREAD_BYTES = 2**16
@@ -35,7 +35,7 @@ class AtQuanta:
         self._quantum = quantum
         self._places = places
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)

@@ -10,7 +10,7 @@ from fpinq.model.errors import FpinqError
 from fpinq.runtime.refusals import OtherVersion
 from fpinq.server import replies
 from fpinq.server.house import House
-from fpinq.server.quantum import App, Message, Receive, Scope, Send
+from fpinq.server.quantum import App, AsgiScope, Message, Receive, Send
 
 _NAME = HEADER.lower().encode()
 _SAID = (_NAME, str(VERSION).encode())
@@ -23,7 +23,7 @@ class Versioned:
         self._app = app
         self._house = house
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
 
         async def say(message: Message) -> None:
