@@ -7,6 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from fpinq.checker.instances import instances
+from fpinq.checker.interleavings import CAPPED, MEETINGS, ODD, ROUNDED, Meeting, check_meeting
 from fpinq.checker.mechanisms import base2, base2_answers, laplace_loss
 from fpinq.checker.mutants import MUTANTS, Mutant, applied, refute
 from fpinq.checker.notation import show_violation
@@ -30,9 +31,12 @@ from fpinq.checker.scope import (
 from fpinq.checker.stabilities import Finding, findings, pieces, searched
 from fpinq.checker.worlds import WORLDS, neighbours
 from fpinq.model.actions import Partition, Query
+from fpinq.model.events import Began
 from fpinq.model.plans import Flatten, Transformation
+from fpinq.model.sessions import NOTHING, decide, entered, opened, take
 from fpinq.model.traces import Trace, traces
 from fpinq.model.transformations import Concat, Distinct, GroupBy, GroupJoin, Join, LimitPerKey, Take
+from fpinq.model.units import GRAIN, units
 
 SMALL = replace(BROAD, queries=1)
 
@@ -101,12 +105,16 @@ def test_every_mutant_is_refuted(mutant: Mutant) -> None:
     verdict = refute(mutant, show_violation)
     assert verdict.violation is not None, "survived"
     assert "query(" in verdict.shown
-    assert ("2^(B − B′)" in verdict.shown) or ("B′ ≤ B fails" in verdict.shown)
+    assert any(
+        why in verdict.shown for why in ("2^(B − B′)", "B′ ≤ B fails", MEETING_WHY.get(mutant.name, "?"))
+    )
 
 
-@pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.spot], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant", [m for m in MUTANTS if isinstance(m.spot, Scope)], ids=lambda mutant: mutant.name
+)
 def test_a_blind_spot_is_seen_in_the_scope_that_was_added_for_it(mutant: Mutant) -> None:
-    assert mutant.spot is not None
+    assert isinstance(mutant.spot, Scope)
     assert mutant.spot in SCOPES["default"]
     with applied(mutant):
         assert check(mutant.spot, None).violations
@@ -130,6 +138,58 @@ def test_a_mutant_leaves_no_trace() -> None:
 def test_the_mutants_of_the_specification_are_all_there() -> None:
     assert len(MUTANTS) >= 15
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+# ── sessions ─────────────────────────────────────────────────────────────────────────
+
+MEETING_WHY = {
+    "a cap that counts another analyst's spending": "refused, though it fits",
+    "a cap that is each session's own": "ann's cap fails",
+    "an analyst's charges that go to the root alone": "ann's cap fails",
+    "rounding in the analyst's favour": "1/41 was charged",
+    "a freeze that comes after the charge": "charged without a measurement",
+    "a freeze that stops nobody": "measured, though it is frozen",
+    "unfreezing gives back what was spent": "and 0 is spent",
+    "a root that arrives later has no end": "and 0 is spent",
+}
+
+
+@pytest.mark.parametrize("meeting", MEETINGS, ids=lambda meeting: meeting.name)
+def test_the_theorem_holds_of_every_interleaving(meeting: Meeting) -> None:
+    report = check_meeting(replace(meeting, moves=3))
+    assert report.programs > 300
+    assert (report.violations, report.tightest) == ([], 1)
+    assert report.refusals > 0
+
+
+def test_meetings_are_of_two_and_three_sessions_with_caps_late_roots_freezes_and_rounding() -> None:
+    assert {len(meeting.analysts) for meeting in MEETINGS} == {2, 3}
+    assert any(len(set(meeting.analysts)) < len(meeting.analysts) for meeting in MEETINGS), "of one analyst"
+    assert any(meeting.caps and meeting.cap for meeting in MEETINGS), "caps of some and of everyone"
+    assert any(meeting.late and len(meeting.analysts) == 3 for meeting in MEETINGS), "roots that arrive"
+    assert any(meeting.freezing for meeting in MEETINGS), "freezes"
+    amounts = {epsilon for meeting in MEETINGS for epsilon in meeting.epsilons}
+    assert any(units(epsilon) != epsilon * GRAIN for epsilon in amounts), "no whole units"
+
+
+def test_shards_cover_a_meeting_exactly_once() -> None:
+    small = replace(CAPPED, moves=2)
+    parts = Report()
+    for shard in range(3):
+        parts.add(check_meeting(small, shard, 3))
+    assert parts == check_meeting(small)
+
+
+def test_rounding_down_lets_two_sessions_overspend() -> None:
+    """Not only that less is spent than was charged: two sessions together are beyond the budget."""
+    with applied(next(m for m in MUTANTS if m.name == "rounding in the analyst's favour")):
+        state = take(take(NOTHING, Began("0" * 32)), ROUNDED.root(0))
+        spent = Fraction(0)
+        for who in ("ann", "bob"):
+            decision = decide(state.budgets, opened(who), Query("A", ODD, (_count(),)))  # type: ignore[arg-type]
+            state = entered(state, who, decision)
+            spent += sum(decision.charged.values())
+    assert spent > ROUNDED.budgets[0]
 
 
 # ── propositions ─────────────────────────────────────────────────────────────────────

@@ -29,15 +29,17 @@ def test_check_prints_what_it_covered(
 ) -> None:
     from dataclasses import replace
 
-    from fpinq.checker import scope
+    from fpinq.checker import interleavings, scope
 
     small = (replace(scope.BROAD, queries=1, budgets=((1, 2),)),)
     monkeypatch.setattr(scope, "SCOPES", {"default": small})
     monkeypatch.setattr(scope, "NOISY", small[0])
+    meeting = replace(interleavings.FROZEN, moves=2)
+    monkeypatch.setattr(interleavings, "MEETINGS", (meeting,))
     monkeypatch.setattr(command, "SHARDS", 2)
     assert main(["check", "--jobs", "1"]) == 0
     printed = capsys.readouterr().out
-    for what in ("programs", "checks", "traces", "tightest ratio", "violations         0"):
+    for what in ("programs", "checks", "traces", "tightest ratio", "violations         0", meeting.name):
         assert what in printed
 
 
@@ -46,15 +48,32 @@ def test_check_fails_when_the_theorem_does(
 ) -> None:
     from dataclasses import replace
 
-    from fpinq.checker import scope
+    from fpinq.checker import interleavings, scope
     from fpinq.checker.mutants import MUTANTS, applied
 
     small = replace(scope.BROAD, queries=1, budgets=((1, 2),))
     monkeypatch.setattr(scope, "SCOPES", {"default": (small,)})
     monkeypatch.setattr(scope, "NOISY", small)
+    monkeypatch.setattr(interleavings, "MEETINGS", ())
     with applied(next(m for m in MUTANTS if m.name == "take at 1")):
         assert main(["check", "--jobs", "1"]) == 1
     assert "take[1]" in capsys.readouterr().out
+
+
+def test_check_fails_when_sessions_overspend(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    from fpinq.checker import interleavings, scope
+    from fpinq.checker.mutants import MUTANTS, applied
+
+    monkeypatch.setattr(scope, "SCOPES", {"default": ()})
+    monkeypatch.setattr(scope, "NOISY", replace(scope.BROAD, queries=1, constructions=0))
+    monkeypatch.setattr(interleavings, "MEETINGS", (replace(interleavings.SHARED, moves=3),))
+    with applied(next(m for m in MUTANTS if m.name == "a session that sees budget the others used")):
+        assert main(["check", "--jobs", "1"]) == 1
+    assert "B′ ≤ B fails" in capsys.readouterr().out
 
 
 def test_stability_says_how_many_are_tight(

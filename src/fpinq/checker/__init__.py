@@ -4,6 +4,7 @@
 2. ``worlds``        which databases and neighbours
    ``scope``         which actions
 3. ``programs``      every program of the scope against the theorem
+   ``interleavings`` every interleaving of a few sessions that share budgets, against it and one program
 4. ``propositions``  the paper's propositions on explicit traces, adaptive clients included
 5. ``mutants``       wrong rules that the check must refute
 6. ``instances``     every transformation, with parameters of every kind

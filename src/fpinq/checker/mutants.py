@@ -14,25 +14,39 @@ from math import floor
 from typing import Any
 from unittest.mock import patch
 
-from fpinq.checker.programs import Violation, reports
+from fpinq.checker.interleavings import (
+    CAPPED,
+    FROZEN,
+    MEETINGS,
+    ROUNDED,
+    SHARED,
+    Breach,
+    Meeting,
+    shortest_first,
+)
+from fpinq.checker.programs import Report, Violation, reports
 from fpinq.checker.scope import ASKING, BEYOND, NULLED, PARALLEL, PEOPLED, SCOPES, Scope
-from fpinq.model import accounts, plans, semantics, transformations
+from fpinq.model import accounts, plans, semantics, sessions, transformations
 from fpinq.model.accounts import Accounts, Part, Sensitivity, Source
-from fpinq.model.actions import AskPrice, AskScale, Assign, Partition, Query
+from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query
+from fpinq.model.events import Event, Unfroze
 from fpinq.model.expressions import Schema, Value
-from fpinq.model.plans import Shape, Transformation
+from fpinq.model.maps import Map
+from fpinq.model.plans import Shape, Transformation, roots_of
 from fpinq.model.semantics import Configuration, Measure, Rule, Table, Transition
+from fpinq.model.sessions import Account, Budgets, Decision, Session
+from fpinq.model.units import GRAIN
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong rule: which attribute of what is replaced, by what, and which scope was added for it."""
+    """A wrong rule: which attribute of what is replaced, by what, and which scope or meeting is for it."""
 
     name: str
     target: Any
     attribute: str
     wrong: Any
-    spot: Scope | None = None
+    spot: Scope | Meeting | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class Verdict:
 
     mutant: str
     programs: int
-    violation: Violation | None
+    violation: Violation | Breach | None
     shown: str = ""
 
 
@@ -55,20 +69,29 @@ def applied(mutant: Mutant) -> Iterator[None]:
         yield
 
 
-def refute(mutant: Mutant, show: Callable[[Violation], str]) -> Verdict:
-    """The smallest program of the default scope on which the mutant breaks the theorem."""
+def refute(mutant: Mutant, show: Callable[[Violation | Breach], str]) -> Verdict:
+    """The smallest program of the default scope, or meeting, on which the mutant breaks the theorem."""
     programs = 0
     with applied(mutant):
-        for scope in (*([mutant.spot] if mutant.spot else []), *SCOPES["default"]):
-            for report in reports(scope):
-                programs += report.programs
-                if report.violations:
-                    smallest = min(report.violations, key=_size)
-                    return Verdict(mutant.name, programs, smallest, show(smallest))
+        for report in _searched(mutant.spot):
+            programs += report.programs
+            if report.violations:
+                smallest = min(report.violations, key=_size)
+                return Verdict(mutant.name, programs, smallest, show(smallest))
     return Verdict(mutant.name, programs, None)
 
 
-def _size(violation: Violation) -> tuple[int, int]:
+def _searched(spot: Scope | Meeting | None) -> Iterator[Report]:
+    """Where a mutant is looked for: in the place that is for it, and then everywhere of its kind."""
+    if isinstance(spot, Meeting):
+        for meeting in (spot, *MEETINGS):
+            yield from shortest_first(meeting)
+    else:
+        for scope in (*([spot] if spot else []), *SCOPES["default"]):
+            yield from reports(scope)
+
+
+def _size(violation: Violation | Breach) -> tuple[int, int]:
     return len(violation.program), violation.neighbours.size
 
 
@@ -289,6 +312,52 @@ def _some_column(self: transformations.LimitPerKey, table: Schema) -> tuple[acco
     return (1,) if set(transformations.every_column(table)) & set(self.keys) else (2,)
 
 
+# Of sessions that share budgets.
+
+_by_others, _decide, _owned = sessions.by_others, sessions.decide_closed, sessions.owned
+_seeing, _left_to = sessions.seeing, sessions.left_to
+
+
+def _all_against_the_cap(budgets: Budgets, account: Account, session: Session) -> int:
+    return _by_others(budgets, (account[0], ""), session)
+
+
+def _cap_of_each_session(budgets: Budgets, account: Account, session: Session) -> int:
+    return 0 if account[1] else _by_others(budgets, account, session)
+
+
+def _rounded_down(amount: Fraction) -> int:
+    return floor(amount * GRAIN)
+
+
+def _charged_then_frozen(budgets: Budgets, session: Session, action: Action) -> Decision:
+    thawed = _decide(replace(budgets, frozen=frozenset()), session, action)
+    decision = thawed._replace(budgets=replace(thawed.budgets, frozen=budgets.frozen))
+    label = decision.transition.label
+    if not isinstance(label, Measure) or roots_of(label.plan).isdisjoint(budgets.frozen):
+        return decision
+    refused = replace(decision.transition, rule=Rule.QUERY_BOTTOM, label=semantics.BOTTOM)
+    return decision._replace(transition=refused)
+
+
+def _refunded_by_unfreezing(budgets: Budgets, event: Event, number: int) -> Budgets:
+    after = _owned(budgets, event, number)
+    return replace(after, spent=Map(dict.fromkeys(after.spent, 0))) if isinstance(event, Unfroze) else after
+
+
+def _late_roots_public(budgets: Budgets, session: Session, before: int | None = None) -> Session:
+    known, after = session.configuration.environment, _seeing(budgets, session, before)
+    late = {name: t for name, t in after.configuration.environment.items() if known and name not in known}
+    public = {name: replace(table, sensitivity={}) for name, table in late.items()}
+    c = after.configuration
+    return after._replace(configuration=replace(c, environment={**c.environment, **public}))
+
+
+def _late_roots_endless(budgets: Budgets, session: Session) -> dict[accounts.Root, Fraction]:
+    first = min(budgets.since.values())
+    return {r: left for r, left in _left_to(budgets, session).items() if budgets.since[r.name] == first}
+
+
 def _stability(transformation: type, wrong: tuple[int, ...]) -> tuple[type, str, tuple[int, ...]]:
     return transformation, "stability", wrong
 
@@ -445,4 +514,29 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "aggregates all told by the keys", transformations.Aggregate, "is_told", lambda *_: True, spot=BEYOND
     ),
+    # and of sessions that share budgets
+    Mutant("a session that sees budget the others used", sessions, "by_others", lambda *_: 0, spot=SHARED),
+    Mutant(
+        "a cap that counts another analyst's spending",
+        sessions,
+        "by_others",
+        _all_against_the_cap,
+        spot=CAPPED,
+    ),
+    Mutant("a cap that is each session's own", sessions, "by_others", _cap_of_each_session, spot=CAPPED),
+    Mutant(
+        "an analyst's charges that go to the root alone",
+        sessions,
+        "accounts_of",
+        lambda budgets, analyst, names: [(name, "") for name in names],
+        spot=CAPPED,
+    ),
+    Mutant("rounding in the analyst's favour", sessions, "units", _rounded_down, spot=ROUNDED),
+    Mutant(
+        "a freeze that comes after the charge", sessions, "decide_closed", _charged_then_frozen, spot=FROZEN
+    ),
+    Mutant("a freeze that stops nobody", sessions, "check_thawed", lambda *_: None, spot=FROZEN),
+    Mutant("unfreezing gives back what was spent", sessions, "owned", _refunded_by_unfreezing, spot=FROZEN),
+    Mutant("a root that arrives later is public", sessions, "seeing", _late_roots_public, spot=SHARED),
+    Mutant("a root that arrives later has no end", sessions, "left_to", _late_roots_endless, spot=SHARED),
 )

@@ -2,12 +2,14 @@
 
 from fractions import Fraction
 
+from fpinq.checker.interleavings import Breach, Move
 from fpinq.checker.mechanisms import base2, parts
 from fpinq.checker.programs import Violation
 from fpinq.checker.scope import start
 from fpinq.checker.worlds import ROOTS, Table
 from fpinq.engines.reference import PersonBag, compute, distance, order
 from fpinq.model.accounts import Root
+from fpinq.model.events import Began, Froze, Recorded, Registered, Took, Unfroze
 from fpinq.model.notation import show_action, show_record
 from fpinq.model.semantics import Bottom, Measure, Told, step
 
@@ -21,8 +23,39 @@ def show_bag(table: Table) -> str:
     return "{" + ", ".join(shown) + "}"
 
 
-def show_violation(violation: Violation) -> str:
+def show_breach(breach: Breach) -> str:
+    """An interleaving, move by move, and what does not hold after it."""
+    meeting = breach.meeting
+    totals = zip(ROOTS, meeting.budgets, strict=True)
+    caps = [f"{analyst} ≤ {cap}" for analyst, cap in meeting.caps]
+    caps += [f"everyone ≤ {meeting.cap}"] if meeting.cap is not None else []
+    lines = [
+        f"  T : {', '.join(f'{root} = {show_bag(breach.neighbours.left[root])}' for root in ROOTS)}",
+        f"  T′: {', '.join(f'{root} = {show_bag(breach.neighbours.right[root])}' for root in ROOTS)}",
+        f"  budgets: {', '.join([*(f'{root} {total}' for root, total in totals), *caps])}",
+    ]
+    lines += [f"    {move.who:<7} {_move(move)}" for move in breach.program]
+    return "\n".join([*lines, f"  but {breach.what}"])
+
+
+def _move(move: Move) -> str:
+    match move.what:
+        case Registered(name=name):
+            return f"root {name}"
+        case Froze(name=name):
+            return f"freeze {name}"
+        case Unfroze(name=name):
+            return f"unfreeze {name}"
+        case Began() | Took() | Recorded():
+            raise AssertionError("no move")
+        case action:
+            return show_action(action)
+
+
+def show_violation(violation: Violation | Breach) -> str:
     """The trace pair that breaks the theorem, replayed through the rules that are in force."""
+    if isinstance(violation, Breach):
+        return show_breach(violation)
     left, right = violation.neighbours.left, violation.neighbours.right
     budgets = dict(zip(ROOTS, violation.budgets, strict=True))
     lines = [

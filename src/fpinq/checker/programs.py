@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.queries import Noisy
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
 from fpinq.model.transformations import Partitioning
+
+if TYPE_CHECKING:
+    from fpinq.checker.interleavings import Breach
 
 # Losses are whole numbers of a sixth of ε = 1, so that adding them is exact and fast.
 UNITS = 6
@@ -64,7 +68,7 @@ class Report:
     refusals: int = 0
     rejected: int = 0
     tightest: Fraction = Fraction(0)
-    violations: list[Violation] = field(default_factory=list)
+    violations: "list[Violation | Breach]" = field(default_factory=list)
 
     def add(self, other: "Report") -> None:
         """Take another report into this one."""

@@ -34,6 +34,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _theorem(scope_name: str, jobs: int) -> int:
+    from fpinq.checker.interleavings import MEETINGS, check_meeting
     from fpinq.checker.notation import show_violation
     from fpinq.checker.programs import Report, check
     from fpinq.checker.propositions import Findings, check_propositions
@@ -45,8 +46,9 @@ def _theorem(scope_name: str, jobs: int) -> int:
     work: list[Work] = [
         (check, (s, q, shard, SHARDS), name) for name, s, q in kinds for shard in range(SHARDS)
     ]
+    work += [(check_meeting, (m, shard, SHARDS), m.name) for m in MEETINGS for shard in range(SHARDS)]
     work.append((check_propositions, (), "propositions"))
-    reports = {name: Report() for name, _, _ in kinds}
+    reports = {name: Report() for name in [*(name for name, _, _ in kinds), *(m.name for m in MEETINGS)]}
     findings = Findings()
     with Progress("checking", len(work)) as progress:
         for name, result in _each(work, jobs):

@@ -244,13 +244,19 @@ def left_to(budgets: Budgets, session: Session) -> dict[Root, Fraction]:
     """
     left: dict[Root, Fraction] = {}
     for name, root in budgets.roots.items():
-        own = session.taken.get(name, 0)
-        limit = less(root.budget, budgets.spent[name, ""] - own)
+        limit = less(root.budget, by_others(budgets, (name, ""), session))
         cap = root.cap_of(session.analyst)
         if cap is not None:
-            limit = min(limit, less(cap, budgets.spent.get((name, session.analyst), 0) - own))
+            limit = min(limit, less(cap, by_others(budgets, (name, session.analyst or ""), session)))
         left[Root(name)] = limit
     return left
+
+
+def by_others(budgets: Budgets, account: Account, session: Session) -> int:
+    """What the others have spent of an account: all that is spent, less what the session took itself."""
+    name, analyst = account
+    spent: int = budgets.spent.get(account, 0) if analyst else budgets.spent[account]
+    return spent - session.taken.get(name, 0)
 
 
 def spend(budgets: Budgets, analyst: str | None, more: Mapping[str, int]) -> Budgets:
