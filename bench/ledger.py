@@ -16,6 +16,7 @@ from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
+from fpinq.engines.files import hash_of_file
 from fpinq.ledger import Ledger, open_ledger, open_store
 from fpinq.ledger.entries import Head, Line, line
 from fpinq.ledger.store import units_text
@@ -27,7 +28,6 @@ from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.queries import Count
 from fpinq.model.sessions import Budgets, amounts, decide, opened
 from fpinq.model.transformations import Partitioning, Where
-from fpinq.runtime.contents import hash_of_file
 
 SHAPE = Schema((("age", Type.INT64), ("city", Type.STRING)))
 BUDGET = 10**9

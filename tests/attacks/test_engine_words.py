@@ -194,7 +194,7 @@ def test_a_server_tells_a_reference_only(
     with serve(tmp_path, people(1, ROWS, engine=engine)) as live:
         token = live.token()
         session = live.session(token)
-        held = live.house._engines._engines[engine]
+        held = live.house._engines[engine]
         monkeypatch.setattr(type(held), "measure", fails)
         told = live.act(session, token, COUNT)
     assert told.code == "engine_error"

@@ -69,7 +69,7 @@ def test_error_text_of_a_failing_engine_is_a_reference(
     def fail(*_: object) -> None:
         raise RuntimeError("Conversion Error: zebra7 in /tmp/people.csv")
 
-    monkeypatch.setattr(live.house._engines._engines["duckdb"], "measure", fail)
+    monkeypatch.setattr(live.house._engines["duckdb"], "measure", fail)
     token = live.token()
     reply = live.act(live.session(token), token, COUNT)
     assert (reply.status, reply.code) == (500, "engine_error")
@@ -390,7 +390,7 @@ def test_refund_on_failure_the_budget_is_the_same_whether_the_engine_failed_or_n
             token = live.token()
             session = live.session(token)
             if fails:
-                engine = live.house._engines._engines["duckdb"]
+                engine = live.house._engines["duckdb"]
                 monkeypatch.setattr(engine, "measure", lambda *_: 1 / 0)
             live.act(session, token, COUNT, "r")
             left.append(live.act(session, token, {"op": "ask_budget"}).body)

@@ -3,9 +3,9 @@
 import pytest
 
 import fpinq as fp
+from fpinq.engines.in_memory import relation, within_lengths
 from fpinq.model.operators import MAX_STRING
 from fpinq.runtime import ReferenceEngine
-from fpinq.runtime.in_memory import relation, within_lengths
 
 ROWS = [{"id": 1, "s": "abc"}, {"id": 2, "s": "abcd"}, {"id": 3, "s": "αβγδ"}, {"id": 4, "s": None}]
 

@@ -17,13 +17,13 @@ import pytest
 from engines.test_conformance import bag
 from engines.test_files import STRANGE
 from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.in_memory import relation
 from fpinq.engines.spark.memory import _micros
 from fpinq.model.errors import BadData, DataChanged
 from fpinq.model.expressions import Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
 from fpinq.model.statistics import Records
 from fpinq.model.transformations import Select
-from fpinq.runtime.in_memory import relation
 
 
 @pytest.fixture

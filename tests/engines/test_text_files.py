@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from engines.texts import CELLS, DELIMITERS, ODD_LINES, as_file, odd_lines, tables, written
 from fpinq.engines import text
 from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.in_memory import within_lengths
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import RootTable
 from fpinq.runtime import ReferenceEngine
-from fpinq.runtime.in_memory import within_lengths
 
 _numbers = count()
 a_file = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -15,6 +15,7 @@ import pytest
 
 import fpinq as fp
 from fpinq.cli.main import main
+from fpinq.engines import files
 from fpinq.runtime import contents
 
 ROWS = [{"age": age, "name": f"n{age}"} for age in range(40)]
@@ -74,13 +75,13 @@ def test_what_was_hashed_is_what_is_read(folder: Path, monkeypatch: pytest.Monke
     """A file that arrives between the hashing and the reading of a folder is in neither."""
     os.mkdir("days")
     shutil.copy("tuesday.parquet", "days/1.parquet")
-    hashed = contents.hash_of_file
+    hashed = files.hash_of_file
 
     def late(*given: Any) -> str:
         shutil.copy("people.parquet", "days/2.parquet")
         return hashed(*given)
 
-    monkeypatch.setattr(contents, "hash_of_file", late)
+    monkeypatch.setattr(files, "hash_of_file", late)
     data = fp.protect("days", name="days", budget=1000, ledger="x.ledger")
     assert abs(data.noisy_count(1000) - 15) < 3
 
@@ -125,8 +126,8 @@ def test_frames_of_the_same_records_are_the_same_data(folder: Path) -> None:
 def test_large_files_are_hashed_by_blocks_and_every_byte_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "BLOCK", 1000)
-    monkeypatch.setattr(contents, "READ", 300)
+    monkeypatch.setattr(files, "BLOCK", 1000)
+    monkeypatch.setattr(files, "READ", 300)
     path, seen = tmp_path / "x.parquet", []
     data = bytes(range(256)) * 20
     hashes = set()
@@ -135,7 +136,7 @@ def test_large_files_are_hashed_by_blocks_and_every_byte_counts(
         if changed is not None:
             copy[changed] ^= 1
         path.write_bytes(copy)
-        hashes.add(contents.hash_of_file(str(path), seen.append))
+        hashes.add(files.hash_of_file(str(path), seen.append))
     assert len(hashes) == 5
     assert seen[:6] == [1000, 2000, 3000, 4000, 5000, 5120]
 

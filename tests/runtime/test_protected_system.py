@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from fractions import Fraction
+from math import inf
 from threading import Thread
 from typing import Any
 
@@ -31,11 +32,13 @@ class Watched(ReferenceEngine):
         self.diary = diary
         self.failure: Exception | None = None
 
-    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+    def measure(
+        self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic], seconds: float = inf
+    ) -> list[Integers]:
         self.diary.append("measure")
         if self.failure is not None:
             raise self.failure
-        return super().measure(plan, by, statistics)
+        return super().measure(plan, by, statistics, seconds)
 
 
 class Ledger(InMemory):
@@ -233,7 +236,7 @@ def test_the_cache_is_bounded() -> None:
 
     engine = Watched([])
     engine.add_root("data", ROWS)
-    statistics = Statistics(engine, max_integers=3)
+    statistics = Statistics(engine.measure, max_integers=3)
     plans = [RootTable("data") for _i in range(5)]
     for plan in plans:
         statistics.measure(plan, None, [Records()])
@@ -250,7 +253,7 @@ def test_what_the_cache_forgets_does_not_depend_on_an_answer() -> None:
     for rows in (ROWS, ROWS[1:]):
         engine = Watched([])
         engine.add_root("data", rows)
-        statistics = Statistics(engine, max_integers=5)
+        statistics = Statistics(engine.measure, max_integers=5)
         everybody, one = RootTable("data"), Apply("equal", (Column("b"), Literal.of(0)))
         for plan in (everybody, Term(Where(one), (everybody,)), RootTable("data"), everybody):
             statistics.measure(plan, None, [Records()])
@@ -280,7 +283,7 @@ def test_a_forked_process_spends_no_copy_of_the_budget(number: str) -> None:
     """Each child of a pool had the whole budget again; and a later one that had the number of the first."""
     parent = os.getpid()
     system = ProtectedSystem(ReferenceEngine())
-    shape = system.engine.add_root("d", ROWS)  # type: ignore[attr-defined]
+    shape = system.engine.add_root("d", ROWS)
     system.protect("d", shape, Fraction(1))
     reading, writing = os.pipe()
     child = os.fork()
@@ -305,11 +308,11 @@ def test_what_an_engine_refuses_after_the_charge_is_no_mistake_of_the_program() 
     """A ProgramError promises that nothing was charged."""
 
     class Refusing(ReferenceEngine):
-        def measure(self, plan: Any, by: Any, queries: Any) -> Any:
+        def measure(self, plan: Any, by: Any, statistics: Any, seconds: float = inf) -> Any:
             raise ProgramError("no such thing here")
 
     system = ProtectedSystem(Refusing())
-    system.protect("d", system.engine.add_root("d", ROWS), Fraction(1))  # type: ignore[attr-defined]
+    system.protect("d", system.engine.add_root("d", ROWS), Fraction(1))
     with pytest.raises(EngineError, match="charge stands"):
         system.act(Query("d", Fraction(1, 4), (Count(),)))
     assert system.act(AskBudget()) == Told({"d": Fraction(3, 4)})
@@ -318,7 +321,7 @@ def test_what_an_engine_refuses_after_the_charge_is_no_mistake_of_the_program() 
 @pytest.mark.parametrize("name", ["key", "key'", "\0key", "key'" * 3])
 def test_no_column_is_taken_for_the_key_that_siblings_are_told_by(name: str) -> None:
     system = ProtectedSystem(ReferenceEngine(), mechanism=lambda query, found, epsilon: (found[0],))
-    system.protect("d", system.engine.add_root("d", ROWS), Fraction(1))  # type: ignore[attr-defined]
+    system.protect("d", system.engine.add_root("d", ROWS), Fraction(1))
     system.act(Partition(("p", "q"), "d", Partitioning(Column("a"), (0, 1))))
     system.act(Assign("t", Select(((name, Column("b")),)), ("p",)))
     told = system.act(Query("t", Fraction(1, 10), (Count(),)))
@@ -330,7 +333,7 @@ def test_a_share_pays_for_a_query_that_failed_after_its_charge() -> None:
     """A share of 0.3 drained its root: what failed was charged there and not here."""
 
     class Failing(ReferenceEngine):
-        def measure(self, plan: Any, by: Any, queries: Any) -> Any:
+        def measure(self, plan: Any, by: Any, statistics: Any, seconds: float = inf) -> Any:
             raise EngineError("12345678")
 
     data = fp.protect(ROWS, budget=1, engine=Failing())

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from engines.texts import CELLS, DATES, DELIMITERS, ODD_LINES, as_file, cells, odd_lines, tables, written
 from fpinq.engines import text
+from fpinq.engines.in_memory import within_lengths
 from fpinq.engines.reference import Relation
 from fpinq.engines.spark import Spark
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import RootTable
-from fpinq.runtime.in_memory import within_lengths
 
 ALL = {f"c{i}": type_ for i, type_ in enumerate(text.TYPES)}
 DIALECTS = [*product(DELIMITERS, '"'), *product(DELIMITERS[::4], ["'", ""])]

@@ -59,8 +59,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _add(arguments: Namespace) -> int:
+    from fpinq.engines.rows import states_types
     from fpinq.server.config import load, parse
-    from fpinq.server.house import check_columns, untold
+    from fpinq.server.house import check_columns
     from fpinq.server.oversight import schemas
 
     file, name = Path(arguments.config), arguments.name
@@ -76,7 +77,8 @@ def _add(arguments: Namespace) -> int:
     # What the server would refuse is refused here, where it is written.
     given = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
     found = schemas(given)
-    if found is not None and untold(given):
+    read_off = given.tables[name].schema is None and not states_types(given.tables[name].source)
+    if found is not None and read_off:
         settings["schema"] = {column: type_.value for column, type_ in found[name].columns}
         print(f"schema = {_toml(settings['schema'])} was read off the data, and is a promise of yours now")
     settings |= _columns(arguments, {} if found is None else dict(found[name].columns))

@@ -2,8 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, cast
@@ -15,16 +14,13 @@ from fpinq.client.parts import partitioning
 from fpinq.client.rows import Call, Cell, column_type
 from fpinq.client.subjects import Subject
 from fpinq.client.systems import (
-    DataEngine,
-    Lengths,
-    check_lengths,
     fresh_root,
     fresh_variable,
-    keep_lengths,
     system_for,
 )
 from fpinq.client.table import Table
-from fpinq.engines.rows import states_types, written
+from fpinq.engines.in_memory import relation
+from fpinq.engines.rows import written
 from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
 from fpinq.model import expressions
@@ -34,9 +30,7 @@ from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
 from fpinq.model.transformations import Concat, LiteralTable
 from fpinq.runtime import InMemory, ProtectedSystem
-from fpinq.runtime.contents import Contents, contents_of, found_once
-from fpinq.runtime.in_memory import relation
-from fpinq.runtime.promises import check_rows
+from fpinq.runtime.registration import Given, Offer, Taken, register
 
 # What the one table of a root of rows is called where tables have names.
 ONE = "the data"
@@ -140,29 +134,18 @@ class _Root:
         self.recorded = recorded
         self.block_of = block_of
         self.rows_at_most = rows_at_most or {}
-        self._read_off = False
 
     def of_rows(self, data: Any, schema: Any, columns: Any, dialect: Dialect | None) -> Table:
         """The table of a root whose records are rows."""
-        stated = _types(schema)
-        data = found_once(data, self.system.engine)
-        lengths = _lengths(columns)
-        options: dict[str, Any] = {"dialect": dialect, "lengths": lengths}
-        found = self._register(
-            {"": (data, stated)},
-            None,
-            {"": lengths},
-            lambda engine: engine.add_root(self.name, data, stated, **options),
-            lambda shape: _known(columns, cast(Schema, shape)),
-        )
-        assert isinstance(found, Schema)
-        known = _known(columns, found)
+        given = Given(data, _types(schema), dialect, _lengths(columns), self.rows_at_most.get(ONE))
+        taken = self._register({ONE: given}, None, lambda shape: _known(columns, cast(Schema, shape)))
+        assert isinstance(taken.shape, Schema)
         facts = Facts(
-            found,
-            Made(self.label, read_off=self._read_off),
+            taken.shape,
+            Made(self.label, read_off=bool(taken.read_off)),
             Bound(self.system, self.name),
             roots={self.name: self.label},
-            columns=known,
+            columns=_known(columns, taken.shape),
             budgets=self.shared,
         )
         return Table(facts)
@@ -186,29 +169,39 @@ class _Root:
         for mapping in (most, schemas, columns):
             if unknown := [table for table in mapping if table not in data]:
                 raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
-        given = {t: found for t, s in schemas.items() if (found := _types(s)) is not None}
-        lengths = {table: _lengths(columns.get(table)) for table in data}
-        data = {table: found_once(source, self.system.engine) for table, source in data.items()}
-        options: dict[str, Any] = {"schemas": given or None, "dialects": dialects, "lengths": lengths}
-        persons = self._register(
-            {table: (source, given.get(table)) for table, source in data.items()},
-            unit,
-            lengths,
-            lambda engine: engine.add_persons(self.name, data, unit=unit, **options),
-            lambda shape: [_known(columns.get(t), cast(Persons, shape).table(t)) for t in data],
+        given = {
+            table: Given(
+                source,
+                _types(schemas.get(table)),
+                dialects.get(table),
+                _lengths(columns.get(table)),
+                self.rows_at_most.get(table, self.rows_at_most.get(ONE)),
+            )
+            for table, source in data.items()
+        }
+        taken = self._register(
+            given, unit, lambda shape: [_known(columns.get(t), cast(Persons, shape).table(t)) for t in data]
         )
+        persons = taken.shape
         assert isinstance(persons, Persons)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
-        return {t: self._of_person(t, persons, unit, most[t], known[t]) for t in data}
+        read_off = bool(taken.read_off)
+        return {t: self._of_person(t, persons, unit, most[t], known[t], read_off) for t in data}
 
     def _of_person(
-        self, table: str, persons: Persons, unit: str, most: int, known: Mapping[str, Column]
+        self,
+        table: str,
+        persons: Persons,
+        unit: str,
+        most: int,
+        known: Mapping[str, Column],
+        read_off: bool,
     ) -> Table:
         body, variable = PersonTable(table, most), fresh_variable()
         self.system.act(Assign(variable, Flatten(body), (self.name,)))
         facts = Facts(
             persons.table(table),
-            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most, read_off=self._read_off),
+            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most, read_off=read_off),
             Bound(self.system, variable),
             roots={self.name: self.label},
             columns=known,
@@ -218,58 +211,25 @@ class _Root:
         return Table(facts)
 
     def _register(
-        self,
-        sources: Mapping[str, tuple[Any, Any]],
-        unit: str | None,
-        lengths: Lengths,
-        add: Callable[[DataEngine], Shape],
-        check: Callable[[Shape], object],
-    ) -> Shape:
-        """Give the data to the engine and the root to the system, if its shape passes a check; the shape."""
-        engine: DataEngine = self.system.engine  # type: ignore[assignment]
-        untold = [t for t, (data, stated) in sources.items() if stated is None and not states_types(data)]
-        self._read_off = bool(untold)
-        facts: dict[str, Any] = {"unit": unit, "block_of": self.block_of, "read_off": self._read_off}
-        contents = Contents(())
-        if self.recorded:
-            contents = contents_of(sources.values(), self.name, hashing(self.name), engine)
-            facts |= {"contents": contents.hashes, "columns": contents.columns}
-            # Before the engine reads it: the ledger may have a reason to refuse it.
-            self.system.record.check(self.name, self.budget, **facts)
-            known = self.system.roots().get(self.name)
-            if known is not None:
-                self._check_rows(engine)
-                check_lengths(self.system, self.name, lengths)
-                return known.shape
-        shape = add(engine)
-        with self._forgotten_if_refused(engine):
-            self._check_rows(engine)
-            check(shape)
-            contents.check_unchanged(self.name)
-            self.system.protect(self.name, shape, self.budget, **facts)
-        keep_lengths(self.system, self.name, lengths)
-        _warn(self.label, shape, untold)
-        return shape
-
-    def _check_rows(self, engine: DataEngine) -> None:
-        """BadData if there are more rows than promised."""
-        if self.rows_at_most:
-            found = engine.rows_in(self.name)
-            check_rows({**found, ONE: sum(found.values())}, self.rows_at_most)
-
-    @contextmanager
-    def _forgotten_if_refused(self, engine: DataEngine) -> Iterator[None]:
-        """The engine gives up what is not registered in the end, so that it can be said again, and right."""
-        try:
-            yield
-        except BaseException:
-            if self.name not in self.system.roots():
-                engine.forget(self.name)
-            raise
+        self, tables: Mapping[str, Given], unit: str | None, check: Callable[[Shape], object]
+    ) -> Taken:
+        is_new = self.name not in self.system.roots()
+        taken = register(
+            self.system,
+            self.system.engine,
+            Offer(self.name, self.budget, tables, unit, self.block_of),
+            lambda shape, untold: check(shape),
+            recorded=self.recorded,
+            progress=hashing(self.name),
+        )
+        if is_new:
+            _warn(self.label, taken)
+        return taken
 
 
-def _warn(label: str, shape: Shape, untold: Sequence[str]) -> None:
+def _warn(label: str, taken: Taken) -> None:
     """Show a schema that was read off the data, in the words to state it with."""
+    shape, untold = taken.shape, taken.read_off
     if not untold:
         return
     tables = {t: written(schema) for t, schema in shape.tables} if isinstance(shape, Persons) else {}

@@ -5,27 +5,20 @@ Roots of one system can be concatenated, joined and asked about together, so
 """
 
 import atexit
-from collections.abc import Mapping
 from itertools import count
 from os import PathLike, fspath
 from os.path import realpath
 from threading import Lock
 from typing import Any, Protocol, cast
 
-from fpinq.engines.interface import Engine
-from fpinq.engines.text import Dialect
+from fpinq.engines.registry import engine_of
 from fpinq.ledger import Ledger, open_ledger
 from fpinq.ledger.anchor import anchor_of
 from fpinq.ledger.process import this_process
 from fpinq.model.actions import Action, TableVariable
 from fpinq.model.errors import ProgramError
-from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Persons
 from fpinq.model.semantics import Table
-from fpinq.runtime import Observation, ProtectedSystem, ReferenceEngine
-
-# The public maximal lengths of texts, by table and column.
-Lengths = Mapping[str, Mapping[str, int]]
+from fpinq.runtime import Observation, ProtectedSystem
 
 
 class System(Protocol):
@@ -41,54 +34,20 @@ class System(Protocol):
         """The client will not use this variable again."""
 
 
-class DataEngine(Engine, Protocol):
-    """An engine that data can be given to."""
-
-    def add_root(
-        self,
-        name: str,
-        source: Any,
-        schema: Mapping[str, Type] | None = None,
-        *,
-        dialect: Dialect | None = None,
-        lengths: Mapping[str, int] | None = None,
-    ) -> Schema:
-        """Make source the table of a root; its schema."""
-
-    def add_persons(
-        self,
-        name: str,
-        tables: Mapping[str, Any],
-        unit: str,
-        schemas: Mapping[str, Mapping[str, Type]] | None = None,
-        *,
-        dialects: Mapping[str, Dialect] | None = None,
-        lengths: Mapping[str, Mapping[str, int]] | None = None,
-    ) -> Persons:
-        """Make them the tables of a root of persons; its shape."""
-
-    def rows_in(self, root: str) -> Mapping[str, int]:
-        """How many rows each table of a root has."""
-
-    def forget(self, name: str) -> None:
-        """Give up a root that was refused after all."""
-
-
 _systems: dict[object, ProtectedSystem] = {}
 _roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process
-_lengths: dict[tuple[int, str], Lengths] = {}  # of texts, by system and root
 _lock = Lock()
 _numbers = count(1)
 
 
 def system_for(engine: object, ledger: object = None, anchor: object = None) -> ProtectedSystem:
-    """The system of an engine, by its kind ("duckdb", "spark", "reference") or itself; and of a ledger."""
+    """The system of an engine, by its name or itself; and of a ledger."""
     if anchor is not None and ledger is None:
         raise ProgramError("anchor=… keeps the head of a ledger: say ledger=… too")
     key = engine if ledger is None else (engine, _place(ledger), this_process())
     with _lock:
         if key not in _systems:
-            found = _engine(engine)
+            found = engine_of(engine)
             _systems[key] = ProtectedSystem(found, record=None if ledger is None else _open(ledger, anchor))
         elif anchor is not None:
             cast(Ledger, _systems[key].record).keep_at(anchor_of(anchor))
@@ -110,22 +69,6 @@ def _place(ledger: object) -> str:
     return ledger if ledger.startswith(("postgresql://", "postgres://")) else realpath(ledger)
 
 
-def _engine(engine: object) -> Engine:
-    if engine == "duckdb":
-        from fpinq.engines.duckdb import DuckDB
-
-        return DuckDB()
-    if engine == "spark":
-        from fpinq.engines.spark import Spark
-
-        return Spark()
-    if engine == "reference":
-        return ReferenceEngine()
-    if hasattr(engine, "measure") and hasattr(engine, "add_root"):
-        return engine
-    raise ProgramError(f"unknown engine {engine!r}: use 'duckdb', 'spark' or 'reference'")
-
-
 def fresh_root(system: ProtectedSystem, label: str) -> str:
     """A name for a root that the system never heard: the owner's, or that and a number.
 
@@ -136,24 +79,6 @@ def fresh_root(system: ProtectedSystem, label: str) -> str:
         name = next(n for i in count(1) if (n := label if i == 1 else f"{label}#{i}") not in taken)
         taken.add(name)
         return name
-
-
-def keep_lengths(system: ProtectedSystem, root: str, lengths: Lengths) -> None:
-    """Remember with which lengths of texts a root was read."""
-    _lengths[id(system), root] = lengths
-
-
-def check_lengths(system: ProtectedSystem, root: str, stated: Lengths) -> None:
-    """ProgramError unless they are the lengths that a root of this process was read with."""
-    known = _lengths.get((id(system), root), stated)
-    for table, column in sorted({(t, c) for lengths in (known, stated) for t in lengths for c in lengths[t]}):
-        before, now = (lengths.get(table, {}).get(column) for lengths in (known, stated))
-        if before != now:
-            said = "no max_length" if before is None else f"max_length={before}"
-            raise ProgramError(
-                f"{root!r} is protected in this process already, with {said} for {column!r}: say the same, "
-                "or protect it with another in a new process"
-            )
 
 
 def fresh_variable() -> TableVariable:

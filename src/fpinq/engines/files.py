@@ -1,4 +1,4 @@
-"""Files: what paths, folders and globs stand for, found once.
+"""Files: what paths, folders and globs stand for, found once, pinned, and hashed.
 
 A source is resolved here, in Python, into a sorted list of distinct real files.
 That list is what is hashed, pinned, allowed and read by every engine: none of
@@ -9,13 +9,18 @@ folder stands for the files below it, a glob for the files and folders that
 match. Among what these find, names that begin with `.` or `_` are left out, as
 everywhere where tables are folders (_SUCCESS, .part.crc), and files without a
 byte, which hold no record.
+
+A file's contents are the SHA-256 of its bytes; a large one is read by several
+threads, and is the SHA-256 of the SHA-256s of its blocks.
 """
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +29,17 @@ from fpinq.model.errors import BadData
 PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".csv.zst")
 _HIDDEN = (".", "_")
+
+# A block of a large file, and how much of it is read at a time.
+BLOCK = 64 * 2**20
+READ = 2**20
+
+# Told how many bytes were read, of how many.
+Progress = Callable[[int, int], None]
+
+
+def silent(done: int, total: int) -> None:
+    """Nobody waits."""
 
 
 @dataclass(frozen=True)
@@ -169,3 +185,42 @@ def _format(path: str) -> str:
     if path.lower().endswith(TEXT):
         return "csv"
     raise BadData(f"{path} is neither parquet nor csv, by its name: convert it, or rename it")
+
+
+# ── what is in them ──────────────────────────────────────────────────────────────────
+
+
+def hashes_of(pins: Collection[Pin], progress: Progress = silent) -> list[str]:
+    """The contents of each of these files, as they are now."""
+    hashes: list[str] = []
+    done, total = 0, sum(pin.size for pin in pins)
+    for pin in pins:
+        hashes.append(hash_of_file(pin.path, lambda part, done=done: progress(done + part, total)))  # type: ignore[misc]
+        done += pin.size
+    return hashes
+
+
+def hash_of_file(path: str, progress: Callable[[int], None] = lambda done: None) -> str:
+    """The contents of a file."""
+    size = os.path.getsize(path)
+    if size <= BLOCK:
+        return f"file:{_block(path, 0).hex()}"
+    done, digest = 0, sha256()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        starts = range(0, size, BLOCK)
+        for start, block in zip(starts, pool.map(lambda start: _block(path, start), starts), strict=True):
+            digest.update(block)
+            done = min(start + BLOCK, size)
+            progress(done)
+    return f"blocks:{digest.hexdigest()}"
+
+
+def _block(path: str, start: int) -> bytes:
+    digest, buffer = sha256(), memoryview(bytearray(READ))
+    with open(path, "rb", buffering=0) as file:
+        file.seek(start)
+        left = BLOCK
+        while left and (n := file.readinto(buffer[: min(READ, left)])):
+            digest.update(buffer[:n])
+            left -= n
+    return digest.digest()

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from fpinq.engines.files import TEXT, Files, is_files, resolve
+from fpinq.engines.files import TEXT, is_files, resolve
 from fpinq.model.errors import BadData, BadExpression, suggest
 from fpinq.model.expressions import Schema, Type, Value, checked_value, type_of_value
 
@@ -47,12 +47,17 @@ def _is_of_objects(dtype: Any) -> bool:
     return str(dtype) == "object"
 
 
-def states_types(source: Any) -> bool:
-    """Whether a source says itself of which types its columns are: parquet and typed frames do."""
+def states_types(source: Any, *, elsewhere: bool = False) -> bool:
+    """Whether a source says itself of which types its columns are: parquet, typed frames and tables do.
+
+    elsewhere: an engine's own source. There all but a name of text does.
+    """
+    if elsewhere:
+        return not any(one.lower().endswith(TEXT) for one in _names(source))
     if is_rows(source):
         return not source
     if is_files(source):
-        return not _is_text(source)
+        return resolve(source).format != "csv"
     return not object_columns(source)
 
 
@@ -61,12 +66,9 @@ def written(schema: Schema) -> str:
     return "{" + ", ".join(f'"{name}": "{type_.value}"' for name, type_ in schema.columns) + "}"
 
 
-def _is_text(source: Any) -> bool:
+def _names(source: Any) -> list[str]:
     given = source if isinstance(source, list | tuple) else [source]
-    places = [one for one in given if not isinstance(one, Files)]
-    if any("://" in str(one) or str(one).startswith("table:") for one in places):  # not on this machine
-        return any(str(one).lower().endswith(TEXT) for one in places)
-    return resolve(source).format == "csv"
+    return [one for one in given if isinstance(one, str)]
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Type] | None) -> Columns:

@@ -4,14 +4,13 @@
    ``record``      where the trace is kept, if not in a ledger
 2. ``statistics``  exact integers, measured once
 3. ``mechanisms``  from exact integers to what is released
-   ``deadline``    how long drawing may take
+   ``deadline``    how long measuring and drawing may take
    ``contents``    what data is, by what is in it; ``records``  in memory, column by column
-   ``promises``    how many rows an owner said there are
-   ``in_memory``   the reference engine behind the engines' interface
+   ``registration``  the one way in for data
 """
 
+from fpinq.engines.in_memory import ReferenceEngine
 from fpinq.ledger import Answered, Observation, Released
-from fpinq.runtime.in_memory import ReferenceEngine
 from fpinq.runtime.record import InMemory, Record
 from fpinq.runtime.system import ProtectedSystem
 

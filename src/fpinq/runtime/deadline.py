@@ -1,4 +1,4 @@
-"""Deadlines: drawing looks at the clock between its steps, and stops. Nothing is left running behind it.
+"""Deadlines: an engine is told how long it may take; drawing looks at the clock between its steps, and stops.
 
 Out of time is a TimeoutError here, and an EngineError to whoever asked: the charge stands.
 """

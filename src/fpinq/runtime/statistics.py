@@ -15,11 +15,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from fpinq.engines.interface import Engine
 from fpinq.model.expressions import Column
 from fpinq.model.plans import Plan, Term
 from fpinq.model.statistics import Integers, Points, Statistic, size
 from fpinq.model.transformations import Partitioning, PartOf, Select, Where
+
+# What an engine gives: each statistic of a plan, or of the part with the same number.
+Scan = Callable[[Plan, Partitioning | None, Sequence[Statistic]], list[Integers]]
 
 MAX_INTEGERS = 2_000_000
 MAX_SIBLINGS = 10_000
@@ -53,10 +55,10 @@ class Siblings:
 
 
 class Statistics:
-    """An engine, and what it has measured lately."""
+    """A way to measure, and what was measured lately."""
 
-    def __init__(self, engine: Engine, max_integers: int = MAX_INTEGERS) -> None:
-        self._engine = engine
+    def __init__(self, scan: Scan, max_integers: int = MAX_INTEGERS) -> None:
+        self._scan = scan
         self._max_integers = max_integers
         # A key names a plan by its id: the entry keeps the plan, so that no other gets that id.
         self._measured: OrderedDict[Hashable, tuple[Plan, int, list[Integers]]] = OrderedDict()
@@ -68,12 +70,12 @@ class Statistics:
         if by is None and (part := _part_of(plan, statistics[0])) is not None:
             return [self._of_siblings(*part, statistics[0])]
         key = (id(plan), by, tuple(statistics))
-        return self._once(key, plan, _weight(statistics), lambda: self._engine.measure(plan, by, statistics))
+        return self._once(key, plan, _weight(statistics), lambda: self._scan(plan, by, statistics))
 
     def _of_siblings(self, siblings: Siblings, index: int, statistic: Statistic) -> Integers:
         def scan() -> list[Integers]:
             together, by = siblings.together()
-            return self._engine.measure(together, by, [statistic] * len(by.keys))
+            return self._scan(together, by, [statistic] * len(by.keys))
 
         key = (siblings.steps, siblings.by, id(siblings.parent), statistic)
         weight = _weight([statistic]) * len(siblings.by.keys)

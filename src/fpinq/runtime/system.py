@@ -7,7 +7,7 @@ learns, it learns from `act`.
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,14 +24,18 @@ from fpinq.model.errors import (
     KernelViolation,
     ProgramError,
 )
-from fpinq.model.plans import Shape, roots_of
+from fpinq.model.plans import Plan, Shape, roots_of
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Configuration, Label, Measure, Table
-from fpinq.model.statistics import Integers
+from fpinq.model.statistics import Integers, Statistic
+from fpinq.model.transformations import Partitioning
+from fpinq.runtime import deadline
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.record import InMemory, Record
 from fpinq.runtime.statistics import Statistics
 
+# The public maximal lengths of texts, by table and column.
+Lengths = Mapping[str, Mapping[str, int]]
 Mechanism = Callable[[PrimitiveQuery, Integers, Epsilon], Released]
 # Raises what refuses a measurement, from public numbers alone, before it is charged for.
 Admit = Callable[[Measure], None]
@@ -58,9 +62,11 @@ class ProtectedSystem:
         self._queries_at_most = queries_at_most
         self.record: Record = InMemory() if record is None else record
         self._mechanism = mechanism
-        self._statistics = Statistics(engine)
+        self._statistics = Statistics(self._scan)
         self._session = secrets.token_hex(8)
         self._roots: dict[str, Registered] = {}
+        self._engine_of: dict[str, Engine] = {}
+        self.lengths: dict[str, Lengths] = {}  # that the texts of each root were read with
         self._dropped: deque[TableVariable] = deque()
 
     def act(
@@ -113,21 +119,41 @@ class ProtectedSystem:
         if missing := roots_of(label.plan) - self._roots.keys():
             raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
         self._admit(label)
-        check = getattr(self.engine, "check_unchanged", None)
-        if check is not None:
-            check(label.plan)
+        self._engine(label.plan).check_unchanged(label.plan)
+
+    def _engine(self, plan: Plan) -> Engine:
+        """The engine that holds a plan's roots; the system's own if it has none."""
+        holding = {id(engine): engine for engine in (self._engine_of[root] for root in roots_of(plan))}
+        if len(holding) > 1:
+            raise BadTransformation("these tables are in different engines: they cannot be used together")
+        return next(iter(holding.values()), self.engine)
+
+    def _scan(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+        return self._engine(plan).measure(plan, by, statistics, deadline.left())
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
-    def protect(self, name: str, shape: Shape, budget: Fraction, **facts: Any) -> Registered:
-        """Add a root: a data set that the engine knows by this name, with a budget of its own.
+    def protect(
+        self,
+        name: str,
+        shape: Shape,
+        budget: Fraction,
+        engine: Engine | None = None,
+        lengths: Lengths | None = None,
+        **facts: Any,
+    ) -> Registered:
+        """Add a root: a data set that an engine knows by this name, with a budget of its own.
 
-        facts are those of `Record.register`: contents, unit, caps, cap, block_of.
+        Without an engine, the system's own. facts are those of `Record.register`:
+        contents, unit, caps, cap, block_of.
         """
         if name in self._roots:
             raise BadTransformation(f"{name!r} is protected already: choose another name")
-        self._roots[name] = self.record.register(name, shape, budget, **facts)
-        return self._roots[name]
+        registered = self.record.register(name, shape, budget, **facts)
+        self._engine_of[name] = engine or self.engine
+        self.lengths[name] = lengths or {}
+        self._roots[name] = registered
+        return registered
 
     # ── public state ─────────────────────────────────────────────────────────────────
 

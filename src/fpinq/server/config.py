@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from fpinq.engines.registry import KINDS
 from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon, ProgramError, suggest
@@ -23,7 +24,6 @@ from fpinq.server.limits import Limits
 # The cap of analysts that have none of their own.
 EVERYBODY = "*"
 
-ENGINES = ("duckdb", "reference", "spark")
 SETTINGS = {"ledger", "anchor", "anchor_command", "tokens", "quantum", "limits", "spark", "datasets"}
 # What is said of a table: where there are several, of each.
 OF_A_TABLE = ("path", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns")
@@ -176,8 +176,8 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
     if "budget" not in given:
         raise ProgramError(f"{where} needs a budget, such as budget = 1")
     engine = given.get("engine", "duckdb")
-    if engine not in ENGINES:
-        raise ProgramError(f"{where}: unknown engine {engine!r}; use one of {', '.join(ENGINES)}")
+    if engine not in KINDS:
+        raise ProgramError(f"{where}: unknown engine {engine!r}; use one of {', '.join(sorted(KINDS))}")
     unit = given.get("unit")
     if "tables" in given:
         if unit is None:

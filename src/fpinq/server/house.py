@@ -4,13 +4,14 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from fpinq.engines import owner
 from fpinq.engines.files import is_files
-from fpinq.engines.rows import is_rows, states_types
+from fpinq.engines.interface import Engine
+from fpinq.engines.registry import made
+from fpinq.engines.rows import is_rows
 from fpinq.ledger import Ledger, RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger
@@ -20,15 +21,13 @@ from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_
 from fpinq.model.plans import Persons, Shape
 from fpinq.model.transformations import has_duplicates
 from fpinq.model.work import RootSize, TableSize
-from fpinq.runtime.contents import contents_of, found_once
 from fpinq.runtime.mechanisms import draw
-from fpinq.runtime.promises import check_rows
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
+from fpinq.runtime.registration import Check, Given, Offer, register
 from fpinq.runtime.system import Mechanism, ProtectedSystem
 from fpinq.server import turns
 from fpinq.server.admission import Admission
 from fpinq.server.config import EVERYBODY, Config, DataSet, check_column, is_url
-from fpinq.server.engines import Engines
 from fpinq.server.limits import Rate
 from fpinq.server.metrics import Metrics
 from fpinq.server.places import VISIT, Places
@@ -51,7 +50,7 @@ class House:
         self.places = Places(config.limits)
         self._rate = Rate(config.limits.requests_per_second)
         self._stopped = False
-        self._engines = Engines(config.limits, config.spark)
+        self._engines: dict[str, Engine] = {}
         self._shapes: dict[str, Shape] = {}
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
@@ -59,7 +58,8 @@ class House:
         self.record = turns.InTurn(self.ledger)
         self._admission = Admission(config.limits)
         self.system = ProtectedSystem(
-            self._engines,
+            # Of tables without a root: small, but what is made of them may not be, and DuckDB can be stopped.
+            self._engine("duckdb"),
             record=self.record,
             # What a test draws with may wait for others of its kind.
             mechanism=turns.drawing(mechanism) if mechanism is draw else mechanism,
@@ -75,76 +75,33 @@ class House:
         name = data_set.name
         if data_set.block_of is not None and data_set.block_of not in self.data_sets:
             raise UnknownDataSet(f"{name!r} is a block of {data_set.block_of!r}, which must come before it")
-        engine = self._engines.of(name, data_set.engine)
         with _about(name):
-            found = {
-                table: replace(one, source=found_once(one.source, engine))
-                for table, one in data_set.tables.items()
-            }
-            sources = [(table.source, table.schema) for table in found.values()]
-            contents = contents_of(sources, name, engine=engine)
-        facts: dict[str, Any] = {
-            "contents": contents.hashes,
-            "columns": contents.columns,
-            "unit": data_set.unit,
-            "caps": {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY},
-            "cap": data_set.caps.get(EVERYBODY),
-            "block_of": data_set.block_of,
-            "read_off": bool(untold(replace(data_set, tables=found))),
-        }
-        self.ledger.check(name, data_set.budget, **facts)
-        with _about(name):
-            shape = self._load(replace(data_set, tables=found))
-        with self._forgotten_if_refused(name):
-            self._check(data_set, shape)
-            contents.check_unchanged(name)
-            self._admission.add(name, size_of(data_set, shape))
-            self.system.protect(name, shape, data_set.budget, **facts)
-        self._shapes[name] = shape
+            if name in self.data_sets:
+                raise BadData("there is one of this name already")
+            taken = register(
+                self.system, self._engine(data_set.engine), offer_of(data_set), self._check(data_set)
+            )
+        self._shapes[name] = taken.shape
         self.data_sets[name] = data_set
 
-    def _check(self, data_set: DataSet, shape: Shape) -> None:
-        """BadData or ProgramError unless a data set is as its owner says."""
+    def _check(self, data_set: DataSet) -> Check:
+        """What is wrong with data that is not as its owner says; what is not is bounded from then on."""
         name, base = data_set.name, data_set.block_of
-        with _about(name):
-            self._check_rows(data_set)
-            check_stated(data_set, schemas_of(name, shape))
-        check_columns(data_set, schemas_of(name, shape))
-        if base is not None:
-            check_block(data_set, shape, self.data_sets[base], self._shapes[base])
 
-    @contextmanager
-    def _forgotten_if_refused(self, name: str) -> Iterator[None]:
-        """The engine gives up what is not registered in the end, so that it can be said again, and right."""
-        try:
-            yield
-        except BaseException:
-            if name not in self.system.roots():
-                self._engines.forget(name)
-            raise
+        def check(shape: Shape, untold: Sequence[str]) -> None:
+            check_stated(data_set, schemas_of(name, shape), untold)
+            check_columns(data_set, schemas_of(name, shape))
+            if base is not None:
+                check_block(data_set, shape, self.data_sets[base], self._shapes[base])
+            self._admission.add(name, size_of(data_set, shape))
 
-    def _load(self, data_set: DataSet) -> Shape:
-        """Give a data set to its engine; its public shape."""
-        engine = self._engines.of(data_set.name, data_set.engine)
-        if data_set.unit is None:
-            ((_, table),) = data_set.tables.items()
-            return engine.add_root(  # type: ignore[no-any-return]
-                data_set.name, table.source, table.schema, dialect=table.dialect, lengths=table.lengths()
-            )
-        stated = {name: table.schema for name, table in data_set.tables.items() if table.schema is not None}
-        tables = {name: table.source for name, table in data_set.tables.items()}
-        return engine.add_persons(  # type: ignore[no-any-return]
-            data_set.name,
-            tables,
-            unit=data_set.unit,
-            schemas=stated or None,
-            dialects={name: table.dialect for name, table in data_set.tables.items() if table.dialect},
-            lengths={name: table.lengths() for name, table in data_set.tables.items()},
-        )
+        return check
 
-    def _check_rows(self, data_set: DataSet) -> None:
-        promised = {name: table.rows_at_most for name, table in data_set.tables.items()}
-        check_rows(self._engines.of(data_set.name, data_set.engine).rows_in(data_set.name), promised)
+    def _engine(self, kind: str) -> Engine:
+        """The engine of a kind, made when it is first needed."""
+        if kind not in self._engines:
+            self._engines[kind] = made(kind, **_options(self.config).get(kind, {}))
+        return self._engines[kind]
 
     # ── who may come in ──────────────────────────────────────────────────────────────
 
@@ -222,7 +179,8 @@ class House:
 
     def close(self) -> None:
         """Forget the data; the ledger stays."""
-        self._engines.close()
+        for engine in self._engines.values():
+            engine.close()
         self.ledger.close()
 
 
@@ -259,6 +217,22 @@ _SERVED = (
 )
 
 
+def _options(config: Config) -> dict[str, Mapping[str, Any]]:
+    """What the engines of a server are made with: DuckDB's ways are not for a record to choose."""
+    return {"duckdb": {"steady": True}, "spark": config.spark}
+
+
+def offer_of(data_set: DataSet) -> Offer:
+    """A data set as it is registered."""
+    tables = {
+        name: Given(table.source, table.schema, table.dialect, table.lengths(), table.rows_at_most)
+        for name, table in data_set.tables.items()
+    }
+    caps = {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY}
+    everybody = data_set.caps.get(EVERYBODY)
+    return Offer(data_set.name, data_set.budget, tables, data_set.unit, data_set.block_of, caps, everybody)
+
+
 @contextmanager
 def _about(name: str) -> Iterator[None]:
     """BadData that says of which data set."""
@@ -282,18 +256,12 @@ def size_of(data_set: DataSet, shape: Shape) -> RootSize:
     }
 
 
-def untold(data_set: DataSet) -> list[str]:
-    """The tables whose columns' types nobody states: neither the configuration nor the data itself."""
-    tables = data_set.tables.items()
-    return [t for t, given in tables if given.schema is None and not states_types(given.source)]
-
-
-def check_stated(data_set: DataSet, schemas: Mapping[str, Schema]) -> None:
+def check_stated(data_set: DataSet, schemas: Mapping[str, Schema], untold: Sequence[str]) -> None:
     """BadData if types would be read off a file or frame: what a server promises, its owner states.
 
     Rows come from the owner's own program, which wrote their types; the ledger says that it was these.
     """
-    for table in untold(data_set):
+    for table in untold:
         if not is_rows(data_set.tables[table].source):
             what = "a file of text" if is_files(data_set.tables[table].source) else "a column of objects"
             raise BadData(

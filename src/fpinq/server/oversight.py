@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 
-from fpinq.engines.duckdb import DuckDB
+from fpinq.engines.registry import KINDS, made
 from fpinq.ledger import Ledger, open_ledger
 from fpinq.model.errors import BadData, ProgramError
 from fpinq.model.expressions import Schema
@@ -14,9 +14,9 @@ from fpinq.server.config import Config, DataSet, is_url
 
 def schemas(data_set: DataSet) -> dict[str, Schema] | None:
     """The columns of a data set's tables, read off the files; None where only another engine can tell."""
-    if data_set.engine == "spark":
+    if not KINDS[data_set.engine].reads_here:
         return None
-    engine = DuckDB()
+    engine = made("duckdb")
     try:
         found = {
             name: engine.add_root(name, table.source, table.schema, dialect=table.dialect)

@@ -11,7 +11,8 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from math import inf
+from typing import Any, NoReturn
 
 import duckdb
 
@@ -26,8 +27,9 @@ from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source
 from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
 from fpinq.engines.sql.statistics import lower
+from fpinq.engines.stopping import stopped_after
 from fpinq.engines.text import Dialect
-from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.errors import BadData, DataChanged, EngineError, KernelViolation
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, roots_of
 from fpinq.model.statistics import Integers, Statistic
@@ -41,7 +43,8 @@ class DuckDB:
     # but then one record can tip it for all rows, and whoever has a clock sees that.
     steady = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, steady: bool = False) -> None:
+        self.steady = steady or self.steady
         self._lock = threading.RLock()
         self._folder = tempfile.mkdtemp(prefix="fpinq-")
         self._clean_up = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
@@ -116,6 +119,14 @@ class DuckDB:
             self._roots[name] = PersonSource(shape, stored)
             self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape
+
+    def owns(self, source: object) -> bool:
+        """Nothing: others can read what it reads."""
+        return False
+
+    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> NoReturn:
+        """There is no source of its own."""
+        raise KernelViolation("a fingerprint of data that others can read")
 
     def forget(self, name: str) -> None:
         """Give up a root that was refused after all: its name is free again, and no copy stays."""
@@ -213,16 +224,22 @@ class DuckDB:
     # ── measuring ────────────────────────────────────────────────────────────────────
 
     @in_our_words(EngineError)
-    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+    def measure(
+        self,
+        plan: Plan,
+        by: Partitioning | None,
+        statistics: Sequence[Statistic],
+        seconds: float = inf,
+    ) -> list[Integers]:
         """Each statistic, exactly: of the table, or of the part with the same number.
 
         Raises DataChanged, before it reads anything, if a file is not the one
         that was protected; EngineError, with a reference into the owner's log
-        and nothing else, if DuckDB fails.
+        and nothing else, if DuckDB fails or is interrupted after these seconds.
         """
         self.check_unchanged(plan)
         database = self._database
-        with self._cursor(database) as cursor:
+        with database.cursor() as cursor, stopped_after(seconds, cursor.interrupt):
             lowering = Lowering(SQL, self._roots, Looking(database, cursor, self.steady))
             measurement = lower(lowering, lowering.plan(plan), by, statistics)
             cursor.execute(measurement.sql, measurement.parameters)
@@ -230,12 +247,6 @@ class DuckDB:
                 found = cursor.fetchnumpy()
                 return measurement.read_columns([found[name].tolist() for name in measurement.names])
             return measurement.read(cursor.fetchall())
-
-    @contextlib.contextmanager
-    def _cursor(self, database: Database) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for one measurement; a server keeps hold of it, to stop what takes too long."""
-        with database.cursor() as cursor:
-            yield cursor
 
     @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:

@@ -18,9 +18,11 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
+from fpinq.engines.interface import Fingerprint
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import shape_of
 from fpinq.engines.spark import progress, sources, trial
@@ -32,6 +34,7 @@ from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source, canonical
 from fpinq.engines.sql.sources import as_relation, within_lengths
 from fpinq.engines.sql.statistics import Measurement, lower
+from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
@@ -159,13 +162,14 @@ class Spark:
             self._holds[name] = tuple(hold for _, hold in added.values())
             return shape
 
+    def owns(self, source: object) -> bool:
+        """A url, a table of the catalog, a Spark DataFrame."""
+        return sources.is_elsewhere(source)
+
     @in_our_words(unreadable)
-    def fingerprint(
-        self, source: object, schema: Mapping[str, Type] | None = None
-    ) -> tuple[Schema, int, int]:
-        """What is in a table that need not be on this machine: its schema, how many records it has,
-        and the sum of their SHA-256s modulo 2²⁵⁶. All of it is read. Of text these are its lines, whatever
-        its dialect.
+    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> Fingerprint:
+        """What is in a table that is not on this machine. All of it is read. Of text the records are its
+        lines, whatever its dialect.
         """
         session = self._sessions[0]
         if (lines := sources.lines_elsewhere(session, source)) is not None:
@@ -178,7 +182,7 @@ class Spark:
         found = session.sql(sources.fingerprint(relation, columns)).collect()
         records, *limbs = found[0]
         total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
-        return shape, records, total % 2**256
+        return Fingerprint(shape, records, total % 2**256)
 
     def forget(self, name: str) -> None:
         """Give up a root that was refused after all: its name is free again, and its views are gone."""
@@ -236,13 +240,25 @@ class Spark:
     # ── measuring ────────────────────────────────────────────────────────────────────
 
     @in_our_words(EngineError)
-    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+    def measure(
+        self,
+        plan: Plan,
+        by: Partitioning | None,
+        statistics: Sequence[Statistic],
+        seconds: float = inf,
+    ) -> list[Integers]:
         """Each statistic, exactly: of the table, or of the part with the same number.
 
         Raises DataChanged, before it reads anything, if a file of this machine
         is not the one that was protected; EngineError, with a reference into
-        the owner's log and nothing else, if Spark fails.
+        the owner's log and nothing else, if Spark fails or is cancelled after
+        these seconds.
         """
+        return abandoned_after(seconds, lambda: self._measured(plan, by, statistics), self.cancel)
+
+    def _measured(
+        self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> list[Integers]:
         self.check_unchanged(plan)
         kept = Keeping(plan, self._token)
         measurement = self._lower(kept, plan, by, statistics)

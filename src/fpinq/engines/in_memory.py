@@ -1,14 +1,16 @@
 """The reference engine behind the engines' interface: for documentation, tests and small tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from math import inf
+from typing import Any, NoReturn
 
 from fpinq.engines import frames, reference, rows, text
 from fpinq.engines.files import Files, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.reference import PersonBag, Relation
+from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
-from fpinq.model.errors import BadData, DataChanged, EngineError
+from fpinq.model.errors import BadData, DataChanged, EngineError, KernelViolation
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import MAX_STRING
 from fpinq.model.plans import Persons, Plan, roots_of
@@ -74,9 +76,25 @@ class ReferenceEngine:
         return shape
 
     @in_our_words(EngineError)
-    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+    def measure(
+        self,
+        plan: Plan,
+        by: Partitioning | None,
+        statistics: Sequence[Statistic],
+        seconds: float = inf,
+    ) -> list[Integers]:
         """Each statistic, exactly: of the table, or of the part with the same number."""
-        return reference.measure(reference.compute(plan, self._database), by, statistics)
+        return abandoned_after(
+            seconds, lambda: reference.measure(reference.compute(plan, self._database), by, statistics)
+        )
+
+    def owns(self, source: object) -> bool:
+        """Nothing: others can read what it reads."""
+        return False
+
+    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> NoReturn:
+        """There is no source of its own."""
+        raise KernelViolation("a fingerprint of data that others can read")
 
     def rows(self, plan: Plan) -> Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
@@ -103,6 +121,7 @@ class ReferenceEngine:
     def close(self) -> None:
         """Forget the data."""
         self._database.clear()
+        self._files.clear()
 
 
 def _read(
