@@ -92,62 +92,62 @@ class Answer:
     def __eq__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value == _value(other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value < _value(other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value <= _value(other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value > _value(other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value >= _value(other)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value + _value(other)
 
-    def __radd__(self, other: Any) -> Any:
-        return other + self.value
+    def __radd__(self, other: object) -> Any:
+        return _value(other) + self.value
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value - _value(other)
 
-    def __rsub__(self, other: Any) -> Any:
-        return other - self.value
+    def __rsub__(self, other: object) -> Any:
+        return _value(other) - self.value
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value * _value(other)
 
-    def __rmul__(self, other: Any) -> Any:
-        return other * self.value
+    def __rmul__(self, other: object) -> Any:
+        return _value(other) * self.value
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value / _value(other)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return other / self.value
+    def __rtruediv__(self, other: object) -> Any:
+        return _value(other) / self.value
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value // _value(other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
-        return other // self.value
+    def __rfloordiv__(self, other: object) -> Any:
+        return _value(other) // self.value
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value % _value(other)
 
-    def __rmod__(self, other: Any) -> Any:
-        return other % self.value
+    def __rmod__(self, other: object) -> Any:
+        return _value(other) % self.value
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         return divmod(self.value, _value(other))
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, Symbolic) else self.value ** _value(other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return other**self.value
+    def __rpow__(self, other: object) -> Any:
+        return _value(other) ** self.value
 
     def __trunc__(self) -> Any:
         return trunc(self.value)
@@ -251,7 +251,7 @@ class Answers(Mapping[Any, Any]):
         return ax
 
 
-def _value(other: Any) -> Any:
+def _value(other: object) -> Any:
     return other.value if isinstance(other, Answer) else other
 
 

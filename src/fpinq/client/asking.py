@@ -45,7 +45,7 @@ def ask_parts(
     epsilon: Epsilon,
     query: Question | Mapping[Any, Question],
     by: object,
-    keys: Iterable[Any] | None,
+    keys: Iterable[object] | None,
 ) -> Answers:
     """A query of each part of a table: the same of all, or each its own. All for the price of one."""
     if isinstance(query, Mapping):

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import RANK_WIDTH_BITS, clamp
-from fpinq.client.queries import Prepared, Query, on_grid
+from fpinq.client.queries import Prepared, Query, integer, integers, on_grid
 from fpinq.client.rows import BOOL, FLOAT64, Cell, Symbolic, constant, plain
 from fpinq.client.subjects import Subject
 from fpinq.client.tracing import Traced, row, trace
@@ -17,6 +16,7 @@ from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery
+from fpinq.runtime import Released
 
 MAX_CANDIDATES = 10_000
 
@@ -40,8 +40,8 @@ class Quantile(Query[Answer]):
         primitive = primitives.Rank(self._clamp(subject), exact_fraction(self.fraction))
         clamped = primitive.of
 
-        def read(released: Any, charged: Charged) -> Answer:
-            return Answer(on_grid(released, clamped), epsilon, charged, _within(clamped))
+        def read(released: Released, charged: Charged) -> Answer:
+            return Answer(on_grid(integer(released), clamped), epsilon, charged, _within(clamped))
 
         return Prepared(primitive, read, lambda size: _ranks_off(primitive, epsilon))
 
@@ -81,9 +81,9 @@ class Quantiles(Query[Answers]):
         primitive = primitives.Ranks(clamped, tuple(rising))
         share = epsilon / len(rising)
 
-        def read(released: Any, charged: Charged) -> Answers:
+        def read(released: Released, charged: Charged) -> Answers:
             # The nearest points that rise: choices made one by one may cross.
-            points = dict(zip(rising, sorted(released), strict=True))
+            points = dict(zip(rising, sorted(integers(released)), strict=True))
             answers = {
                 fraction: Answer(on_grid(points[exact], clamped), share, charged, _within(clamped))
                 for fraction, exact in fractions.items()
@@ -132,8 +132,8 @@ class ExponentialMechanism(Query[Answer]):
     whole ε counts, else half of it.
     """
 
-    candidates: Sequence[Any]
-    score: Callable[[Any, Any], Any]
+    candidates: Sequence[object]
+    score: Callable[..., object]
     bounds: object = None
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
@@ -161,7 +161,7 @@ class Mode(Query[Answer]):
     """The most common of public candidates; of a column with known keys, of those."""
 
     of: object = None
-    candidates: Sequence[Any] | None = None
+    candidates: Sequence[object] | None = None
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "mode")
@@ -173,12 +173,12 @@ class Mode(Query[Answer]):
         return _choice(listed, clamps, epsilon)
 
 
-def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Epsilon) -> Prepared[Answer]:
+def _choice(candidates: Sequence[object], clamps: Sequence[Clamp], epsilon: Epsilon) -> Prepared[Answer]:
     """One of the candidates; a clamp says what a record adds to each one's score."""
     primitive = primitives.Choice(tuple(clamps))
 
-    def read(released: Any, charged: Charged) -> Answer:
-        return Answer(candidates[released], epsilon, charged, ChosenCandidate())
+    def read(released: Released, charged: Charged) -> Answer:
+        return Answer(candidates[integer(released)], epsilon, charged, ChosenCandidate())
 
     def expect(size: int | None) -> Expected:
         halves = 1 if primitive.monotone else 2
@@ -188,7 +188,7 @@ def _choice(candidates: Sequence[Any], clamps: Sequence[Clamp], epsilon: Epsilon
     return Prepared(primitive, read, expect)
 
 
-def checked_candidates(candidates: object) -> list[Any]:
+def checked_candidates(candidates: object) -> list[object]:
     """Candidates as a list, all different."""
     if isinstance(candidates, str | Symbolic) or not isinstance(candidates, Iterable):
         raise BadQuery("candidates must be a list")

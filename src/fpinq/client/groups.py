@@ -238,7 +238,7 @@ class Groups:
         """The median of an expression over groups."""
         return self._values(f).noisy_median(epsilon, bounds=bounds)
 
-    def noisy_quantile(self, epsilon: object, q: object, f: object, bounds: object = None) -> Any:
+    def noisy_quantile(self, epsilon: object, q: Any, f: object, bounds: object = None) -> Any:
         """A quantile of an expression over groups."""
         return self._values(f).noisy_quantile(epsilon, q, bounds=bounds)
 
@@ -247,8 +247,8 @@ class Groups:
         epsilon: object,
         f: object,
         bounds: object = None,
-        bins: int | Sequence[Any] | None = None,
-        keys: Iterable[Any] | None = None,
+        bins: int | Sequence[object] | None = None,
+        keys: Iterable[object] | None = None,
     ) -> Answers:
         """A histogram of an expression over groups."""
         return self._values(f).noisy_histogram(epsilon, bounds=bounds, bins=bins, keys=keys)

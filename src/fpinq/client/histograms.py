@@ -12,18 +12,22 @@ from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import clamp, exact_bounds
-from fpinq.client.queries import Prepared, Query, laplace_noise
+from fpinq.client.queries import Prepared, Query, integers, laplace_noise
 from fpinq.client.rows import FLOAT64, INT64, Cell, constant, plain
 from fpinq.client.shorthand import if_else
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
 from fpinq.client.trees import CountTree, best_tree, mean_variance
-from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, RangeNoise
+from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, Number, RangeNoise
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.noise import DiscreteLaplace
+from fpinq.runtime import Released
+
+# What a bin is called: an integer, or the edges it lies between.
+Label = int | tuple[int | float, int | float]
 
 
 class BinAnswers(Answers):
@@ -41,7 +45,7 @@ class BinAnswers(Answers):
         self._tree = tree
         self._scale = scale
 
-    def range(self, lower: Any = None, upper: Any = None) -> Answer:
+    def range(self, lower: object = None, upper: object = None) -> Answer:
         """How many records lie from lower to upper, one end or both left open with None.
 
         Where the bins are integers, lower and upper are both counted in. Between
@@ -74,7 +78,7 @@ class Histogram(Query[Answers]):
 
     of: object = None
     bounds: object = None
-    bins: int | Sequence[Any] | None = None
+    bins: int | Sequence[object] | None = None
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         bins = binned(subject, self, "histogram")
@@ -82,10 +86,10 @@ class Histogram(Query[Answers]):
         noise = laplace_noise(primitive, epsilon)
         flat = CountTree(len(bins.labels), max(len(bins.labels), 2), 1)
 
-        def read(released: Any, charged: Charged) -> Answers:
+        def read(released: Released, charged: Charged) -> Answers:
             answers = {
                 label: Answer(n, epsilon, charged, noise)
-                for label, n in zip(bins.labels, released, strict=True)
+                for label, n in zip(bins.labels, integers(released), strict=True)
             }
             return BinAnswers(answers, epsilon, charged, flat, noise.scale or Fraction(0))
 
@@ -103,7 +107,7 @@ class Ranges(Query[BinAnswers]):
 
     of: object = None
     bounds: object = None
-    bins: int | Sequence[Any] | None = None
+    bins: int | Sequence[object] | None = None
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[BinAnswers]:
         bins = binned(subject, self, "ranges")
@@ -111,8 +115,9 @@ class Ranges(Query[BinAnswers]):
         primitive = primitives.Tree(bins.index, tree.branching, tree.height)
         scale = tree.height / epsilon
 
-        def read(released: Any, charged: Charged) -> BinAnswers:
-            counts = released if tree.height == 1 else tree.estimates(released).tolist()
+        def read(released: Released, charged: Charged) -> BinAnswers:
+            nodes = integers(released)
+            counts = nodes if tree.height == 1 else tree.estimates(nodes).tolist()
             answers = {
                 label: Answer(n, epsilon, charged, RangeNoise(tree, i, i + 1, scale))
                 for i, (label, n) in enumerate(zip(bins.labels, counts, strict=True))
@@ -125,7 +130,7 @@ class Ranges(Query[BinAnswers]):
         return Prepared(primitive, read, expect)
 
 
-def _position(marks: Sequence[Any], mark: object) -> int:
+def _position(marks: Sequence[object], mark: object) -> int:
     mark = plain(mark)
     if type(mark) not in (int, float) or mark not in marks:
         near = ", ".join(str(m) for m in (*marks[:3], "…", *marks[-2:])) if len(marks) > 5 else marks
@@ -148,7 +153,7 @@ class Cdf(Query[Answers]):
 
     of: object = None
     bounds: object = None
-    bins: int | Sequence[Any] | None = None
+    bins: int | Sequence[object] | None = None
     counts: bool = False
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
@@ -158,10 +163,10 @@ class Cdf(Query[Answers]):
         primitive = primitives.Tree(bins.index, tree.branching, tree.height)
         scale = tree.height / epsilon
 
-        def read(released: Any, charged: Charged) -> Answers:
-            below = rising(list(accumulate(tree.estimates(released).tolist())))
+        def read(released: Released, charged: Charged) -> Answers:
+            below = rising(list(accumulate(tree.estimates(integers(released)).tolist())))
             total = max(below[-1], 0.0)
-            answers: dict[Any, Answer] = {}
+            answers: dict[Number, Answer] = {}
             for n, (point, number) in enumerate(zip(points, below, strict=True), 1):
                 if self.counts:
                     noise = RangeNoise(tree, 0, n, scale, 1.0, 0.0)
@@ -189,7 +194,7 @@ class Bins:
     """Which bin a record is in, as a clamped integer, and what the bins are called."""
 
     index: Clamp
-    labels: tuple[Any, ...]
+    labels: tuple[Label, ...]
 
 
 def binned(subject: Subject, query: Histogram | Ranges | Cdf, what: str) -> Bins:
@@ -231,11 +236,11 @@ def _equal_bins(cell: Cell, lower: Fraction, upper: Fraction, bins: int) -> Bins
     return Bins(Clamp(index.tree, 0, bins - 1), tuple(pairwise(numbers)))
 
 
-def _between_edges(cell: Cell, edges: Sequence[Any]) -> Bins:
-    numbers = [plain(edge) for edge in edges]
-    if len(numbers) < 2 or any(type(n) not in (int, float) or not math.isfinite(n) for n in numbers):  # type: ignore[arg-type]
+def _between_edges(cell: Cell, edges: Sequence[object]) -> Bins:
+    numbers = [n for n in map(plain, edges) if (type(n) is int or type(n) is float) and math.isfinite(n)]
+    if len(numbers) < max(2, len(edges)):
         raise BadQuery("edges must be two or more finite numbers")
-    if any(a >= b for a, b in pairwise(numbers)):  # type: ignore[operator]
+    if any(a >= b for a, b in pairwise(numbers)):
         raise BadQuery("edges must be in rising order")
     first, *inner, last = numbers
     index = constant(0)
@@ -291,8 +296,8 @@ class FindBounds(Query[Answer]):
         # With probability 0.95 no empty bin gets here.
         threshold = laplace_noise(primitive, epsilon).interval(0, _FEW_FALSE)[1]
 
-        def read(released: Any, charged: Charged) -> Answer:
-            seen = [i - POWERS for i, n in enumerate(released) if n > threshold]
+        def read(released: Released, charged: Charged) -> Answer:
+            seen = [i - POWERS for i, n in enumerate(integers(released)) if n > threshold]
             lower, upper = min([*seen, 0]), max([*seen, 0])
             value = (-(2 ** (-lower - 1)) if lower else 0, 2 ** (upper - 1) if upper else 0)
             return Answer(value if seen else (0, 1), epsilon, charged, ChosenCandidate())

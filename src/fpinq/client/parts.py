@@ -59,7 +59,9 @@ class Parts(Mapping[Any, "Table"]):
         return f"<{len(self)} parts by {self._key}: {', '.join(repr(k) for k in list(self)[:20])}>"
 
 
-def partitioning(subject: Subject, by: object, keys: Iterable[Any] | None) -> tuple[Partitioning, list[Any]]:
+def partitioning(
+    subject: Subject, by: object, keys: Iterable[object] | None
+) -> tuple[Partitioning, list[Any]]:
     """What `by` and `keys` mean on a table, and the keys as the program knows them."""
     cell = subject.cell(by, "partition")
     if keys is None:
@@ -76,7 +78,7 @@ def partitioning(subject: Subject, by: object, keys: Iterable[Any] | None) -> tu
     return found, labels
 
 
-def partition(table: Facts, by: object, keys: Iterable[Any] | None) -> tuple[str, dict[Any, Facts]]:
+def partition(table: Facts, by: object, keys: Iterable[object] | None) -> tuple[str, dict[Any, Facts]]:
     """The parts of a table by key, in the order given, and what it is partitioned by, in words."""
     found, labels = partitioning(table.subject, by, keys)
     shown = spell(found.key)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from fpinq.client.answers import Answer, Answers, show_number
 from fpinq.client.bounds import exact_bounds
@@ -13,7 +12,7 @@ from fpinq.client.queries import Prepared, Query
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, plain
 from fpinq.client.spelling import show_up
 from fpinq.client.subjects import Subject
-from fpinq.client.uncertainty import Expected, exact_confidence
+from fpinq.client.uncertainty import Expected, Number, exact_confidence
 from fpinq.model.epsilon import DIGITS, Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema
@@ -34,7 +33,7 @@ class ExpectedError:
         found = self.expected.uncertainty
         return None if found is None else found.standard_error()
 
-    def half_width(self, confidence: float | Fraction = 0.95) -> Any:
+    def half_width(self, confidence: float | Fraction = 0.95) -> Number | None:
         """How far off the answer will be at most, with this confidence; None where that needs a size."""
         exactly = exact_confidence(confidence)
         found = self.expected.uncertainty

@@ -10,14 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from fpinq.client.algebra import distinct, select, where
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import clamp
 from fpinq.client.facts import Facts
 from fpinq.client.subjects import Subject
-from fpinq.client.uncertainty import Expected, LaplaceCombination, LaplaceNoise
+from fpinq.client.uncertainty import Expected, LaplaceCombination, LaplaceNoise, Number
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon
@@ -56,6 +56,18 @@ class Query(ABC, Generic[A]):
         return table
 
 
+def integers(released: Released) -> tuple[int, ...]:
+    """What a query of several integers released."""
+    assert isinstance(released, tuple)
+    return released
+
+
+def integer(released: Released) -> int:
+    """What a query of one choice released."""
+    assert isinstance(released, int)
+    return released
+
+
 def laplace_noise(primitive: PrimitiveQuery, epsilon: Epsilon, step: Fraction = Fraction(1)) -> LaplaceNoise:
     """The noise in every coordinate."""
     return LaplaceNoise(primitive.sensitivity / epsilon if primitive.sensitivity else None, step)
@@ -72,8 +84,8 @@ class Count(Query[Answer]):
         primitive = primitives.Count()
         noise = laplace_noise(primitive, epsilon)
 
-        def read(released: Any, charged: Charged) -> Answer:
-            return Answer(released[0], epsilon, charged, noise)
+        def read(released: Released, charged: Charged) -> Answer:
+            return Answer(integers(released)[0], epsilon, charged, noise)
 
         return Prepared(primitive, read, lambda size: Expected(noise))
 
@@ -111,8 +123,8 @@ class Sum(Query[Answer]):
         if clamped.step != 1 and (noise.scale or 0) * clamped.step > LARGEST_FLOAT_NOISE:
             raise BadQuery("the noise would exceed what a float can hold: use a larger ε or narrower bounds")
 
-        def read(released: Any, charged: Charged) -> Answer:
-            return Answer(on_grid(released[0], clamped), epsilon, charged, noise)
+        def read(released: Released, charged: Charged) -> Answer:
+            return Answer(on_grid(integers(released)[0], clamped), epsilon, charged, noise)
 
         return Prepared(primitive, read, lambda size: Expected(noise))
 
@@ -153,8 +165,8 @@ class Average(Query[Answer]):
         lower, upper = (float(bound * clamped.step) for bound in (clamped.lower, clamped.upper))
         width = finite(clamped.width * clamped.step, "an average")
 
-        def read(released: Any, charged: Charged) -> Answer:
-            below, above = released  # Σ(upper − x), Σ(x − lower)
+        def read(released: Released, charged: Charged) -> Answer:
+            below, above = integers(released)  # Σ(upper − x), Σ(x − lower)
             total = above + below
             share = Fraction(min(max(above, 0), total), total) if total > 0 else Fraction(1, 2)
             value = float((clamped.lower + clamped.width * share) * clamped.step)
@@ -186,8 +198,8 @@ class Variance(Query[Answer]):
         primitive = primitives.Moments(clamped, 2)
         square = finite((clamped.width * clamped.step) ** 2, "a variance")
 
-        def read(released: Any, charged: Charged) -> Answer:
-            value, weights = _variance(released, clamped, primitive.sensitivity / epsilon)
+        def read(released: Released, charged: Charged) -> Answer:
+            value, weights = _variance(integers(released), clamped, primitive.sensitivity / epsilon)
             return Answer(value, epsilon, charged, LaplaceCombination(weights, 0.0, square / 4))
 
         def expect(size: int | None) -> Expected:
@@ -207,7 +219,7 @@ class StandardDeviation(Query[Answer]):
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         prepared = Variance(self.of, self.bounds).prepare(subject, epsilon)
 
-        def read(released: Any, charged: Charged) -> Answer:
+        def read(released: Released, charged: Charged) -> Answer:
             squared = prepared.read(released, charged)
             return Answer(math.sqrt(squared.value), epsilon, charged, _RootOf(squared))
 
@@ -233,7 +245,7 @@ class _RootOf:
         error, value = self.squared.standard_error or 0.0, self.squared.value
         return min(error / (2 * math.sqrt(value)), math.sqrt(error)) if value else math.sqrt(error)
 
-    def interval(self, value: Any, confidence: Fraction) -> tuple[float, float]:
+    def interval(self, value: Number, confidence: Fraction) -> tuple[float, float]:
         low, high = self.squared.interval(confidence)  # type: ignore[misc]
         return math.sqrt(max(low, 0)), math.sqrt(high)
 

@@ -12,7 +12,7 @@ class Deferred(Symbolic):
 
     __slots__ = ("__of",)
 
-    def __init__(self, of: Callable[[Any], Any]) -> None:
+    def __init__(self, of: Callable[[object], Any]) -> None:
         self.__of = of
 
     def __getattr__(self, name: str) -> "Deferred":
@@ -29,7 +29,7 @@ class Deferred(Symbolic):
     def __call__(self, *arguments: object, **named: object) -> "Deferred":
         of = self.__of
 
-        def call(row: Any) -> Any:
+        def call(row: object) -> object:
             method = of(row)
             if not callable(method):
                 raise BadExpression("_ has no such method: this is a column, and a column is not called")
@@ -42,7 +42,7 @@ class Deferred(Symbolic):
 
         return Deferred(call)
 
-    def __fpinq_on__(self, row: Any) -> Any:
+    def __fpinq_on__(self, row: object) -> Any:
         return self.__of(row)
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class Deferred(Symbolic):
 
 def _defer(name: str) -> Callable[..., Deferred]:
     def method(self: Deferred, *others: object) -> Deferred:
-        def apply(row: Any) -> Any:
+        def apply(row: object) -> object:
             resolved = resolve(self, row)
             result = getattr(type(resolved), name)(resolved, *(resolve(o, row) for o in others))
             if result is NotImplemented:
@@ -74,7 +74,7 @@ for _operator in _OPERATORS:
 _: Any = Deferred(lambda row: row)
 
 
-def resolve(value: Any, *rows: Any) -> Any:
+def resolve(value: object, *rows: object) -> Any:
     """value on rows: a function or `_` is called, once; anything else is what it is."""
     if isinstance(value, Deferred):
         if len(rows) != 1:
@@ -83,7 +83,7 @@ def resolve(value: Any, *rows: Any) -> Any:
     return value
 
 
-def if_else(condition: Any, then: Any, otherwise: Any) -> Any:
+def if_else(condition: object, then: object, otherwise: object) -> Any:
     """then where the condition is true, otherwise where it is false or null."""
     if any(isinstance(value, Deferred) for value in (condition, then, otherwise)):
         return Deferred(lambda row: if_else(*(resolve(v, row) for v in (condition, then, otherwise))))

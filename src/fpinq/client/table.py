@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from types import MappingProxyType
@@ -31,6 +32,7 @@ from fpinq.client.queries import (
 )
 from fpinq.client.rows import Cell
 from fpinq.client.tracing import called, called_or_constant, row, trace
+from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadQuery, BadTransformation, ProgramError, suggest
 from fpinq.model.expressions import Column, Expression, Type
@@ -48,6 +50,8 @@ from fpinq.model.transformations import (
 )
 
 A = TypeVar("A", Answer, Answers, BinAnswers)
+# A number that can be taken exactly.
+Exact = float | Fraction | Decimal
 
 # What users of other libraries try first.
 _ELSEWHERE = {
@@ -220,7 +224,7 @@ class Table:
         return Table(algebra.of_two(Concat(), self.facts, _facts(other, "concat")))
 
     def append(
-        self, data: object, *, budget: object, name: str | None = None, dialect: Any = None
+        self, data: object, *, budget: object, name: str | None = None, dialect: Dialect | None = None
     ) -> "Table":
         """This table, grown by a block of data with a budget of its own: queries of both charge both."""
         from fpinq.client.protect import append
@@ -282,7 +286,11 @@ class Table:
         grouped = _grouping(lambda aggregates: groups.group_by(self.facts, cells, aggregates[0]))
         return Groups(Keys.of(cells, single), sides, grouped)
 
-    def group_join(self, other: "Table", on: object, select: object = None) -> Any:
+    @overload
+    def group_join(self, other: "Table", on: object, select: None = None) -> Groups: ...
+    @overload
+    def group_join(self, other: "Table", on: object, select: object) -> "Table": ...
+    def group_join(self, other: "Table", on: object, select: object = None) -> "Groups | Table":
         """Groups of the records of both tables by key: g.key, g.left.count(), g.right.sum(f) and so on.
 
         With select=lambda l, r: {…} (or lambda key, l, r) a table, without it groups.
@@ -297,7 +305,7 @@ class Table:
 
     # ── partition ────────────────────────────────────────────────────────────────────
 
-    def partition(self, f: object, keys: Iterable[Any] | None = None) -> Parts:
+    def partition(self, f: object, keys: Iterable[object] | None = None) -> Parts:
         """The parts of the table with each of the keys: a mapping key ↦ table, in the order given.
 
         Asking all parts costs what asking the most asked of them does.
@@ -316,7 +324,7 @@ class Table:
         query: Question | Mapping[Any, Question],
         *,
         by: object,
-        keys: Iterable[Any] | None = None,
+        keys: Iterable[object] | None = None,
     ) -> Answers: ...
     def query(
         self,
@@ -324,7 +332,7 @@ class Table:
         query: Question | Mapping[Any, Question],
         *,
         by: object = None,
-        keys: Iterable[Any] | None = None,
+        keys: Iterable[object] | None = None,
     ) -> Answer | Answers:
         """One query of the table; or, with by, one of each part, all for the price of one.
 
@@ -388,7 +396,17 @@ class Table:
         """The median of f, between bounds."""
         return self.query(epsilon, Median(f, bounds))
 
-    def noisy_quantile(self, epsilon: object, q: Any, f: object = None, bounds: object = None) -> Any:
+    @overload
+    def noisy_quantile(
+        self, epsilon: object, q: Sequence[object], f: object = None, bounds: object = None
+    ) -> Answers: ...
+    @overload
+    def noisy_quantile(
+        self, epsilon: object, q: Exact, f: object = None, bounds: object = None
+    ) -> Answer: ...
+    def noisy_quantile(
+        self, epsilon: object, q: Sequence[object] | Exact, f: object = None, bounds: object = None
+    ) -> Answer | Answers:
         """The value of f below which a fraction q of the records lies; for a list of fractions, a mapping."""
         if isinstance(q, list | tuple):
             return self.query(epsilon, Quantiles(q, f, bounds))
@@ -401,12 +419,18 @@ class Table:
         return self.query(epsilon, OrderStatistic(fraction, f, bounds))
 
     def exponential_mechanism(
-        self, epsilon: object, candidates: Any, score: Any, bounds: object = None
+        self,
+        epsilon: object,
+        candidates: Sequence[object],
+        score: Callable[..., object],
+        bounds: object = None,
     ) -> Answer:
         """The candidate with the largest total score; score(x, candidate) is what a record adds to it."""
         return self.query(epsilon, ExponentialMechanism(candidates, score, bounds))
 
-    def noisy_mode(self, epsilon: object, f: object = None, candidates: Any = None) -> Answer:
+    def noisy_mode(
+        self, epsilon: object, f: object = None, candidates: Sequence[object] | None = None
+    ) -> Answer:
         """The most common value of f among public candidates."""
         return self.query(epsilon, Mode(f, candidates))
 
@@ -415,8 +439,8 @@ class Table:
         epsilon: object,
         f: object = None,
         bounds: object = None,
-        bins: int | Sequence[Any] | None = None,
-        keys: Iterable[Any] | None = None,
+        bins: int | Sequence[object] | None = None,
+        keys: Iterable[object] | None = None,
     ) -> Answers:
         """How many records are in each bin between bounds, or have each of the keys."""
         subject = self.facts.subject
@@ -433,7 +457,7 @@ class Table:
         epsilon: object,
         f: object = None,
         bounds: object = None,
-        bins: int | Sequence[Any] | None = None,
+        bins: int | Sequence[object] | None = None,
     ) -> BinAnswers:
         """How many records are in any range of bins: noisy_ranges(…).range(lower, upper)."""
         return self.query(epsilon, Ranges(f, bounds, bins))
@@ -443,7 +467,7 @@ class Table:
         epsilon: object,
         f: object = None,
         bounds: object = None,
-        bins: int | Sequence[Any] | None = None,
+        bins: int | Sequence[object] | None = None,
         counts: bool = False,
     ) -> Answers:
         """The fraction (or number) of records at most each point between bounds; it never falls."""

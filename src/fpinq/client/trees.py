@@ -9,12 +9,19 @@ Miklau and Suciu, 2010). Which tree is best depends on the number of bins and on
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fpinq.noise import DiscreteLaplace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 MAX_HEIGHT = 24
 
@@ -28,7 +35,7 @@ class CountTree:
     height: int
 
     @cached_property
-    def levels(self) -> list[Any]:
+    def levels(self) -> "list[NDArray[np.int64]]":
         """Where the children of every node begin, level by level: of the bins, of the groups above them, …"""
         import numpy as np
 
@@ -36,7 +43,7 @@ class CountTree:
         return [np.arange(0, size, self.branching) for size in sizes]
 
     @cached_property
-    def variances(self) -> list[Any]:
+    def variances(self) -> "list[Floats]":
         """The variance of every node's estimate from its own subtree, in units of one draw's.
 
         A count of variance 1 and the sum of its children's estimates, of
@@ -50,7 +57,7 @@ class CountTree:
             found.append(total / (1 + total))
         return found
 
-    def estimates(self, nodes: Any) -> Any:
+    def estimates(self, nodes: Sequence[int]) -> "Floats":
         """The counts of the bins that agree with all nodes as nearly as possible."""
         import numpy as np
 
@@ -70,7 +77,7 @@ class CountTree:
             found = from_below[level] + self.variances[level] * self._to_children(surplus, level)
         return found
 
-    def weights(self, first: int, last: int) -> Any:
+    def weights(self, first: int, last: int) -> "Floats":
         """How much each node's noise adds to the estimate of the bins first … last − 1 together.
 
         `estimates` is linear; this is its transpose, applied to the range.
@@ -85,7 +92,7 @@ class CountTree:
             from_below.append(wanted - self._to_children(above, level))
             wanted = above
         carried = wanted
-        weights: list[Any] = []
+        weights: list[Floats] = []
         for level in reversed(range(self.height)):
             if level < self.height - 1:
                 share = self.variances[level + 1] / self._total(level)
@@ -93,12 +100,12 @@ class CountTree:
             weights.append(self.variances[level] * carried)
         return np.concatenate(weights[::-1])
 
-    def _total(self, level: int) -> Any:
+    def _total(self, level: int) -> "Floats":
         import numpy as np
 
         return np.add.reduceat(self.variances[level], self.levels[level])
 
-    def _to_children(self, values: Any, level: int) -> Any:
+    def _to_children(self, values: "Floats", level: int) -> "Floats":
         import numpy as np
 
         return np.repeat(values, self.branching)[: len(self.variances[level])]
