@@ -155,9 +155,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """fp.Spark, which needs the extra [spark] and a Java: imported when it is asked for."""
+    """fp.Spark and fp.Postgres, which need the extras [spark] and [postgres]: imported when asked for."""
     if name == "Spark":
         from fpinq.engines.spark import Spark
 
         return Spark
+    if name == "Postgres":
+        from fpinq.engines.postgres import Postgres
+
+        return Postgres
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

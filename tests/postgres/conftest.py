@@ -83,14 +83,14 @@ def _quoted(name: str, value: str) -> str:
     return value if name == "search_path" else f"'{value}'"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def postgres(owner: Owner) -> Iterator[Postgres]:
     engine = Postgres(owner.readers)
     yield engine
     engine.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def engine(postgres: Postgres, owner: Owner) -> OnTables:
     """PostgreSQL, for suites that give rows."""
     return OnTables(postgres, owner)

@@ -19,9 +19,22 @@ from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError, UnfitEngine
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Literal, Schema, Type
-from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
+from fpinq.model.plans import MAX_DEPTH, Flatten, PersonTable, Plan, RootTable, Term
 from fpinq.model.statistics import Bernstein, Points, Records, Statistic, Totals
-from fpinq.model.transformations import Aggregate, GroupBy, Partitioning, Take, Where
+from fpinq.model.transformations import (
+    Aggregate,
+    Concat,
+    Distinct,
+    First,
+    GroupBy,
+    Join,
+    LimitPerKey,
+    Partitioning,
+    Select,
+    Take,
+    Union,
+    Where,
+)
 from postgres.tables import READER, OnTables, Owner
 
 _names = count()
@@ -175,6 +188,47 @@ def test_a_histogram_of_many_points_is_read(engine: OnTables) -> None:
     assert engine.measure(RootTable(root), None, [points]) == [dict.fromkeys(range(20_000), 1)]
 
 
+# ── plans ────────────────────────────────────────────────────────────────────────────
+
+KEY = (Column("a"),)
+STEPS: dict[str, Any] = {
+    "where": Where(Apply("greater", (Column("a"), Literal.of(-1)))),
+    "select": Select((("a", Apply("clip", (Column("a"), Literal.of(0), Literal.of(50)))),)),
+    "limit": LimitPerKey(2, KEY),
+    "join": Join(KEY, KEY, First(1), First(1), (("a", Column("l.a")),)),
+    "union": Union(bag=True),
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_chain_of_steps_as_long_as_allowed_is_measured(engine: OnTables, kind: str) -> None:
+    root = RootTable(fresh())
+    engine.add_root(root.root, [{"a": n} for n in range(10)])
+    plan: Plan = root
+    for _ in range(MAX_DEPTH):
+        plan = Term(STEPS[kind], (plan, root) if kind in ("join", "union") else (plan,))
+    assert engine.measure(plan, None, [Records()]) == [{0: 10}]
+
+
+def test_a_deep_predicate_does_not_multiply(engine: OnTables) -> None:
+    root = RootTable(fresh())
+    engine.add_root(root.root, [{"f": n / 2} for n in range(100)])
+    value: Any = Column("f")
+    for _ in range(90):
+        value = Apply("power", (value, Literal.of(1.0)))
+    plan = Term(Where(Apply("greater", (value, Literal.of(1.0)))), (root,))
+    assert engine.measure(plan, None, [Records()]) == [{0: 97}]
+
+
+def test_a_table_used_twice_at_every_step_is_computed_once(engine: OnTables) -> None:
+    root = RootTable(fresh())
+    engine.add_root(root.root, [{"a": 1}])
+    plan: Plan = Term(Distinct(), (root,))
+    for _ in range(10):
+        plan = Term(Concat(), (plan, plan))
+    assert engine.measure(plan, None, [Records()]) == [{0: 2**10}]
+
+
 # ── time ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -309,7 +363,7 @@ def test_a_table_is_known_by_its_records_or_by_what_its_owner_says(owner: Owner)
 
     one = of(("x", "y"), ("z", None))
     assert one == of(("z", None), ("x", "y"))
-    assert one[:2] == (schema, 2)
+    assert (one.schema, one.records) == (schema, 2)
     others = [
         of(("xy", ""), ("z", None)),
         of(("x", "y"), ("z", "-")),

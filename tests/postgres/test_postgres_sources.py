@@ -5,6 +5,7 @@ from itertools import count
 from math import inf
 from typing import Any
 
+import psycopg
 import pytest
 
 from engines.test_conformance import bag
@@ -200,9 +201,11 @@ def test_a_text_longer_than_its_public_length_is_null(postgres: Postgres, owner:
 
 
 def test_texts_are_compared_by_code_point_whatever_their_collation(postgres: Postgres, owner: Owner) -> None:
-    owner.run(
-        "CREATE COLLATION public.lax (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
-    )
+    lax = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
+    try:
+        owner.run(f"CREATE COLLATION public.lax ({lax})")
+    except psycopg.errors.FeatureNotSupported:
+        pytest.skip("a PostgreSQL that was built without languages")
     table = made(owner, "CREATE TABLE {} (s text COLLATE public.lax)")
     owner.run(f"INSERT INTO public.{table} VALUES ('x'), ('X'), ('é')")
     name = fresh()

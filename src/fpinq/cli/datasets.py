@@ -9,6 +9,7 @@ from typing import Any
 
 from fpinq.cli.constants import constant, number
 from fpinq.cli.options import number as whole
+from fpinq.engines.registry import KINDS
 from fpinq.model.epsilon import decimal_down
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Type
@@ -21,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add = commands.add_parser("add", help="write a data set into the configuration")
     add.add_argument("name")
-    add.add_argument("path", help="a parquet or csv file, or a glob")
+    add.add_argument("path", help="a parquet or csv file, a glob, or a table of a database")
     add.add_argument("--budget", required=True, help="what may be spent on it in all, such as 1 or 0.5")
     add.add_argument("--engine", default="duckdb")
     add.add_argument("--unit", help="the column that says whose row it is")
@@ -77,8 +78,8 @@ def _add(arguments: Namespace) -> int:
     # What the server would refuse is refused here, where it is written.
     given = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
     found = schemas(given)
-    read_off = given.tables[name].schema is None and not states_types(given.tables[name].source)
-    if found is not None and read_off:
+    stated = given.tables[name].schema is not None
+    if found is not None and not stated and not states_types(given.tables[name].source):
         settings["schema"] = {column: type_.value for column, type_ in found[name].columns}
         print(f"schema = {_toml(settings['schema'])} was read off the data, and is a promise of yours now")
     settings |= _columns(arguments, {} if found is None else dict(found[name].columns))
@@ -95,8 +96,9 @@ def _add(arguments: Namespace) -> int:
 
 def _settings(arguments: Namespace) -> dict[str, Any]:
     """The data set as it will be in the configuration, but for what is public of its columns."""
+    kind = KINDS.get(arguments.engine)
     settings: dict[str, Any] = {
-        "path": arguments.path,
+        "table" if kind is not None and kind.is_database else "path": arguments.path,
         "engine": arguments.engine,
         "budget": arguments.budget,
         "unit": arguments.unit,

@@ -60,9 +60,10 @@ def protect(
     """A protected table: whoever asks, and whatever they ask, no record costs more than the budget.
 
     data is a parquet or csv path (or glob), a pandas, polars or pyarrow table,
-    or a list of dicts. With unit= a person rather than a record is protected;
-    a dict of tables about the same people, with rows_per_unit= for each, gives
-    a dict of tables that share the budget.
+    a list of dicts, or with engine=fp.Postgres(…) the name of a table. With
+    unit= a person rather than a record is protected; a dict of tables about the
+    same people, with rows_per_unit= for each, gives a dict of tables that share
+    the budget.
 
     rows_at_most= is a public promise of how many rows there are, or of each of
     several tables; data with more rows is BadData.
@@ -79,9 +80,10 @@ def protect(
     """
     label = _named(data, name, ledger)
     promised = _promised(rows_at_most, data)
-    root = _Root(
-        system_for(engine, ledger, anchor), label, budget, recorded=ledger is not None, rows_at_most=promised
-    )
+    system = system_for(engine, ledger, anchor)
+    if name is None and isinstance(data, str) and ":" not in data and system.engine.owns(data):
+        label = data  # a table's name is all of it: clinic.visits
+    root = _Root(system, label, budget, recorded=ledger is not None, rows_at_most=promised)
     if unit is None:
         if rows_per_unit is not None:
             raise ProgramError("rows_per_unit needs unit=…: the column that says whose row it is")

@@ -15,11 +15,14 @@ class Kind:
     name: str
     # Whether its data is files of this machine and what is in memory, which others can read as well.
     reads_here: bool
+    # Whether its data is tables of a database, known by their names.
+    is_database: bool = False
 
 
 KINDS = {
     "duckdb": Kind("fpinq.engines.duckdb", "DuckDB", reads_here=True),
     "spark": Kind("fpinq.engines.spark", "Spark", reads_here=False),
+    "postgres": Kind("fpinq.engines.postgres", "Postgres", reads_here=False, is_database=True),
     "reference": Kind("fpinq.engines.in_memory", "ReferenceEngine", reads_here=True),
 }
 

@@ -24,9 +24,19 @@ from fpinq.server.limits import Limits
 # The cap of analysts that have none of their own.
 EVERYBODY = "*"
 
-SETTINGS = {"ledger", "anchor", "anchor_command", "tokens", "quantum", "limits", "spark", "datasets"}
+SETTINGS = {
+    "ledger",
+    "anchor",
+    "anchor_command",
+    "tokens",
+    "quantum",
+    "limits",
+    "postgres",
+    "spark",
+    "datasets",
+}
 # What is said of a table: where there are several, of each.
-OF_A_TABLE = ("path", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns")
+OF_A_TABLE = ("path", "table", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns")
 # What a table that Python made may have, unless it says otherwise; a file always says.
 ROWS_AT_MOST = 100_000
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -73,6 +83,7 @@ class Config:
     new_ledger: bool = False  # the ledger may be another one than was served with the tokens
     limits: Limits = field(default_factory=Limits)
     spark: Mapping[str, Any] = field(default_factory=dict)  # what fp.Spark is made with
+    postgres: Mapping[str, Any] = field(default_factory=dict)  # what fp.Postgres is made with
 
 
 def load(path: str | Path) -> Config:
@@ -104,6 +115,7 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
         quantum_seconds=seconds(written.get("quantum", 0), "quantum: "),
         limits=Limits(**limits),
         spark=_spark(_mapping(written.get("spark", {}), "spark")),
+        postgres=_postgres(_mapping(written.get("postgres", {}), "postgres")),
     )
 
 
@@ -168,6 +180,16 @@ def _spark(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**addresses, "conf": {key: _text(value, f"spark.conf.{key}") for key, value in conf.items()}}
 
 
+def _postgres(given: Mapping[str, Any]) -> dict[str, Any]:
+    _check_keys(given, {"address", "contents"}, "postgres")
+    contents = _mapping(given.get("contents", {}), "postgres.contents")
+    address = {"address": _text(given["address"], "postgres.address")} if "address" in given else {}
+    return {
+        **address,
+        "contents": {table: _text(text, f"postgres.contents.{table}") for table, text in contents.items()},
+    }
+
+
 def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
     where = f"datasets.{name}"
     _check_keys(given, {*OF_A_TABLE, "engine", "budget", "unit", "tables", "caps", "block_of"}, where)
@@ -191,12 +213,14 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         if not entries:
             raise ProgramError(f"{where}.tables has no table")
         tables = {
-            table: _table(_mapping(entry, f"{where}.tables.{table}"), f"{where}.tables.{table}", folder, True)
+            table: _table(
+                _mapping(entry, f"{where}.tables.{table}"), f"{where}.tables.{table}", folder, engine, True
+            )
             for table, entry in entries.items()
         }
     else:
         own = {key: given[key] for key in OF_A_TABLE if key in given}
-        tables = {name: _table(own, where, folder, unit is not None)}
+        tables = {name: _table(own, where, folder, engine, unit is not None)}
     caps = _mapping(given.get("caps", {}), f"{where}.caps")
     found = DataSet(
         name=name,
@@ -220,14 +244,9 @@ def _check_promise(rows: object, where: str) -> None:
         )
 
 
-def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool) -> TableConfig:
+def _table(given: Mapping[str, Any], where: str, folder: Path, engine: str, of_persons: bool) -> TableConfig:
     _check_keys(given, set(OF_A_TABLE), where)
-    if "path" not in given:
-        raise ProgramError(f'{where} needs a path, such as path = "people.parquet"')
-    paths = given["path"] if isinstance(given["path"], list) else [given["path"]]
-    found = [_place(_text(path, f"{where}.path"), folder) for path in paths]
-    if not found:
-        raise ProgramError(f"{where}.path has no path")
+    source = _source(given, where, folder, engine)
     most = given.get("rows_per_unit")
     if of_persons and (type(most) is not int or most < 1):
         raise ProgramError(f"{where} needs rows_per_unit, a whole number ≥ 1")
@@ -238,13 +257,28 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, of_persons: bool)
     for column, known in columns.items():
         check_column(known, f"{where}.columns.{column}")
     return TableConfig(
-        source=found if isinstance(given["path"], list) else found[0],
+        source=source,
         schema=None if schema is None else _schema(_mapping(schema, f"{where}.schema"), where),
         rows_per_unit=most,
         rows_at_most=given.get("rows_at_most", 0),
         columns=columns,
         dialect=_dialect(given.get("dialect"), f"{where}.dialect"),
     )
+
+
+def _source(given: Mapping[str, Any], where: str, folder: Path, engine: str) -> str | list[str]:
+    """Where a table is: paths, or in a database its name."""
+    if KINDS[engine].is_database:
+        if "path" in given or "table" not in given:
+            raise ProgramError(f'{where} is in a database: say table = "people", and no path')
+        return _text(given["table"], f"{where}.table")
+    if "path" not in given or "table" in given:
+        raise ProgramError(f'{where} needs a path, such as path = "people.parquet", and no table')
+    paths = given["path"] if isinstance(given["path"], list) else [given["path"]]
+    found = [_place(_text(path, f"{where}.path"), folder) for path in paths]
+    if not found:
+        raise ProgramError(f"{where}.path has no path")
+    return found if isinstance(given["path"], list) else found[0]
 
 
 def _dialect(given: Any, where: str) -> Dialect | None:

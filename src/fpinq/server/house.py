@@ -219,7 +219,7 @@ _SERVED = (
 
 def _options(config: Config) -> dict[str, Mapping[str, Any]]:
     """What the engines of a server are made with: DuckDB's ways are not for a record to choose."""
-    return {"duckdb": {"steady": True}, "spark": config.spark}
+    return {"duckdb": {"steady": True}, "spark": config.spark, "postgres": config.postgres}
 
 
 def offer_of(data_set: DataSet) -> Offer:

@@ -38,6 +38,8 @@ MEANING = {
     "timezone": "UTC",
     "transform_null_equals": "off",
 }
+# Of connections, in seconds, unless the address says otherwise.
+_PATIENCE = {"connect_timeout": 15, "keepalives_idle": 60, "keepalives_interval": 15}
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -85,6 +87,7 @@ class Database:
             client_encoding="utf8",
             cursor_factory=psycopg.RawCursor,
             prepare_threshold=None,
+            **{key: value for key, value in _PATIENCE.items() if key not in self._address},
         )
         try:
             connection.execute(settings)

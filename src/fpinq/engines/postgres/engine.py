@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from math import inf
 
 from fpinq.engines import reference
+from fpinq.engines.interface import Fingerprint
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.postgres import sources, trial
 from fpinq.engines.postgres.database import Database, Statements
@@ -17,12 +18,16 @@ from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.engines.sql import statistics as lowered
 from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
 from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
+
+# How much longer than its time a measurement is waited for.
+_UNREACHABLE_SECONDS = 5
 
 
 class Postgres:
@@ -37,7 +42,8 @@ class Postgres:
     def __init__(self, address: str = "", *, contents: Mapping[str, str] | None = None) -> None:
         if type(address) is not str or not address:
             raise ProgramError(
-                "which PostgreSQL? Say its address, engine=fp.Postgres('postgresql://reader@host/database')"
+                "which PostgreSQL? Say its address: engine=fp.Postgres('postgresql://reader@host/database'), "
+                "or address = in [postgres] of a server's configuration"
             )
         self._database = Database(address)
         self._contents = _declared(contents or {})
@@ -108,9 +114,7 @@ class Postgres:
         return isinstance(source, str)
 
     @in_our_words(unreadable)
-    def fingerprint(
-        self, source: object, schema: Mapping[str, Type] | None = None
-    ) -> tuple[Schema, int, int] | str:
+    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> Fingerprint | str:
         """What the owner says that is in a table; else its schema, how many records it has, and the sum of
         their SHA-256s modulo 2²⁵⁶. All of it is read then.
         """
@@ -125,7 +129,7 @@ class Postgres:
                 sources.fingerprint(f"({rows})", len(stored.schema.columns))
             )
         total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
-        return stored.schema, records, total % 2**256
+        return Fingerprint(stored.schema, records, total % 2**256)
 
     def _check_new(self, name: str) -> None:
         if name in self._roots:
@@ -141,13 +145,22 @@ class Postgres:
 
         Raises DataChanged, before it reads anything, if a table is another one than was protected;
         EngineError, with a reference into the owner's log and nothing else, if PostgreSQL fails or takes
-        longer than seconds: it stops by itself then.
+        longer than seconds; it stops by itself then.
         """
         lowering = Lowering(POSTGRES, self._roots)
         measurement = lowered.lower(lowering, lowering.plan(plan), by, statistics)
-        with self._reading(seconds) as statements:
-            self._check(statements, plan)
-            return measurement.read(statements.rows(measurement.sql, _bound(lowering)))
+        texts = _bound(lowering)
+
+        def measured() -> list[Integers]:
+            with self._reading(seconds) as statements:
+                self._check(statements, plan)
+                rows = statements.rows(measurement.sql, texts)
+                # What was read cannot be replaced any more until this transaction ends.
+                self._check(statements, plan)
+                return measurement.read(rows)
+
+        # PostgreSQL ends it; this is for one that cannot be reached any more.
+        return abandoned_after(seconds + _UNREACHABLE_SECONDS, measured)
 
     @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:

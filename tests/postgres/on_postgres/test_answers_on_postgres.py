@@ -1,0 +1,3 @@
+"""tests/client/test_answers.py on PostgreSQL."""
+
+from client.test_answers import *  # noqa: F403

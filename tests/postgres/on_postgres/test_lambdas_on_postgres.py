@@ -1,0 +1,3 @@
+"""tests/client/test_lambdas.py on PostgreSQL."""
+
+from client.test_lambdas import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""tests/client/test_listing1.py on PostgreSQL."""
+
+from client.test_listing1 import *  # noqa: F403

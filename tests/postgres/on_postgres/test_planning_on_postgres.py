@@ -1,0 +1,3 @@
+"""tests/client/test_planning.py on PostgreSQL."""
+
+from client.test_planning import *  # noqa: F403
