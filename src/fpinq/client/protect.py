@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, cast
 
-from fpinq.client.bounds import Column, clamp
+from fpinq.client.bounds import Known, clamp
 from fpinq.client.budgets import Budget
 from fpinq.client.facts import Bound, Facts, Made, Unbound, Within
 from fpinq.client.parts import partitioning
@@ -43,19 +43,19 @@ class ReadOffData(UserWarning):
 
 
 def protect(
-    data: Any,
+    data: object,
     *,
-    budget: Any,
+    budget: object,
     name: str | None = None,
     unit: str | None = None,
     rows_per_unit: int | Mapping[str, int] | None = None,
     rows_at_most: int | Mapping[str, int] | None = None,
     columns: Mapping[str, Any] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    dialect: Any = None,
-    ledger: Any = None,
-    anchor: Any = None,
-    engine: Any = "duckdb",
+    schema: Mapping[str, object] | None = None,
+    dialect: object = None,
+    ledger: object = None,
+    anchor: object = None,
+    engine: object = "duckdb",
 ) -> Any:
     """A protected table: whoever asks, and whatever they ask, no record costs more than the budget.
 
@@ -101,12 +101,12 @@ def protect(
         raise ProgramError("no tables to protect")
     most = rows_per_unit if isinstance(rows_per_unit, Mapping) else dict.fromkeys(data, rows_per_unit)
     known = columns or {}
-    if all(isinstance(column, Column) for column in known.values()):
+    if all(isinstance(column, Known) for column in known.values()):
         known = {table: dict(known) for table in data}
     return root.of_persons(data, unit, most, schema or {}, known, _dialects(data, dialect))
 
 
-def public(rows: Any, schema: Mapping[str, Any] | None = None) -> Table:
+def public(rows: object, schema: Mapping[str, object] | None = None) -> Table:
     """A literal table: public, with scaling factor 0. A list of dicts or a data frame."""
     table = relation(rows, _types(schema))
     literal = LiteralTable(table.schema, table.rows)
@@ -121,7 +121,7 @@ class _Root:
         self,
         system: ProtectedSystem,
         label: str,
-        budget: Any,
+        budget: object,
         *,
         recorded: bool = False,
         block_of: str | None = None,
@@ -137,7 +137,13 @@ class _Root:
         self.block_of = block_of
         self.rows_at_most = rows_at_most or {}
 
-    def of_rows(self, data: Any, schema: Any, columns: Any, dialect: Dialect | None) -> Table:
+    def of_rows(
+        self,
+        data: object,
+        schema: Mapping[str, object] | None,
+        columns: Mapping[str, Known] | None,
+        dialect: Dialect | None,
+    ) -> Table:
         """The table of a root whose records are rows."""
         given = Given(data, _types(schema), dialect, _lengths(columns), self.rows_at_most.get(ONE))
         taken = self._register({ONE: given}, None, lambda shape: _known(columns, cast(Schema, shape)))
@@ -154,7 +160,7 @@ class _Root:
 
     def of_persons(
         self,
-        data: Mapping[str, Any],
+        data: Mapping[str, object],
         unit: str,
         most: Mapping[str, Any],
         schemas: Mapping[str, Any],
@@ -196,7 +202,7 @@ class _Root:
         persons: Persons,
         unit: str,
         most: int,
-        known: Mapping[str, Column],
+        known: Mapping[str, Known],
         read_off: bool,
     ) -> Table:
         body, variable = PersonTable(table, most), fresh_variable()
@@ -248,7 +254,7 @@ def _warn(label: str, taken: Taken) -> None:
 
 
 def append(
-    table: Table, data: Any, *, budget: Any, name: str | None = None, dialect: Dialect | None = None
+    table: Table, data: object, *, budget: object, name: str | None = None, dialect: Dialect | None = None
 ) -> Table:
     """A table that has grown by a block: a root of its own, with a budget of its own.
 
@@ -286,7 +292,7 @@ def _plan(facts: Facts, system: ProtectedSystem) -> Plan:
     return system.describe(facts.binding.variable_in(system)).plan
 
 
-def _promised(rows_at_most: int | Mapping[str, int] | None, data: Any) -> dict[str, int]:
+def _promised(rows_at_most: int | Mapping[str, int] | None, data: object) -> dict[str, int]:
     """The rows that an owner promises, by table."""
     if rows_at_most is None:
         return {}
@@ -328,7 +334,7 @@ def _nameless() -> ProgramError:
     return ProgramError("a ledger finds data again by its name: say name=… for data in memory")
 
 
-def _named(data: Any, name: str | None, ledger: Any) -> str:
+def _named(data: object, name: str | None, ledger: object) -> str:
     """The root's name: the one given, a file's, or `data`."""
     if name is None:
         if isinstance(data, str | PathLike):
@@ -341,7 +347,7 @@ def _named(data: Any, name: str | None, ledger: Any) -> str:
     return name
 
 
-def _types(schema: Mapping[str, Any] | None) -> dict[str, Type] | None:
+def _types(schema: Mapping[str, object] | None) -> dict[str, Type] | None:
     """The schema that the owner states."""
     if schema is None:
         return None
@@ -350,27 +356,27 @@ def _types(schema: Mapping[str, Any] | None) -> dict[str, Type] | None:
     return {name: column_type(type_) for name, type_ in schema.items()}
 
 
-def _dialects(data: Mapping[str, Any], dialect: Any) -> dict[str, Dialect]:
+def _dialects(data: Mapping[str, object], dialect: object) -> dict[str, Dialect]:
     """The dialect of each table: one for all, or one for each."""
     stated = dialect if isinstance(dialect, Mapping) else dict.fromkeys(data, dialect)
     if unknown := [table for table in stated if table not in data]:
         raise ProgramError(f"unknown table {unknown[0]!r}{suggest(unknown[0], data)}")
     if not all(one is None or isinstance(one, Dialect) for one in stated.values()):
         raise ProgramError("dialect is an fp.Dialect, such as fp.Dialect(delimiter=';')")
-    return {table: one for table, one in stated.items() if one is not None}
+    return {table: one for table, one in stated.items() if isinstance(one, Dialect)}
 
 
-def _lengths(columns: Mapping[str, Column] | None) -> dict[str, int]:
+def _lengths(columns: Mapping[str, Known] | None) -> dict[str, int]:
     """The public maximal lengths of texts."""
     for name, known in (columns or {}).items():
-        if not isinstance(known, Column):
+        if not isinstance(known, Known):
             raise ProgramError(
                 f"columns={{{name!r}: fp.Column(bounds=…, keys=…)}}, not {type(known).__name__}"
             )
     return {name: c.max_length for name, c in (columns or {}).items() if c.max_length is not None}
 
 
-def _known(columns: Mapping[str, Column] | None, schema: Schema) -> dict[str, Column]:
+def _known(columns: Mapping[str, Known] | None, schema: Schema) -> dict[str, Known]:
     """Public metadata, if it fits the columns."""
     for name, known in (columns or {}).items():
         cell = Cell(expressions.Column(name), schema.type_of(name), Call())

@@ -11,7 +11,15 @@
 
 from fpinq.engines.in_memory import ReferenceEngine
 from fpinq.ledger import Answered, Observation, Released
-from fpinq.runtime.record import InMemory, Record
+from fpinq.runtime.record import InMemory, Recorder
 from fpinq.runtime.system import ProtectedSystem
 
-__all__ = ["Answered", "InMemory", "Observation", "ProtectedSystem", "Record", "ReferenceEngine", "Released"]
+__all__ = [
+    "Answered",
+    "InMemory",
+    "Observation",
+    "ProtectedSystem",
+    "Recorder",
+    "ReferenceEngine",
+    "Released",
+]

@@ -33,7 +33,7 @@ from fpinq.model.sessions import (
 from fpinq.model.traces import Released
 
 
-class Record(Protocol):
+class Recorder(Protocol):
     """Sessions and budgets, and what became of them. `fpinq.ledger.Ledger` is the durable one."""
 
     def act(

@@ -25,7 +25,7 @@ _NULLS = "('', 'nan', 'none', 'null', '<na>', 'nat')"
 
 
 @dataclass(frozen=True)
-class Records:
+class Hashes:
     """What a table in memory is: a hash of its records, and one of each column."""
 
     hash: str
@@ -33,7 +33,7 @@ class Records:
 
 
 @in_our_words(unreadable)
-def records_of(source: Any, schema: Mapping[str, Type] | None = None) -> Records:
+def records_of(source: Any, schema: Mapping[str, Type] | None = None) -> Hashes:
     """A data frame or a list of dicts, by what is in it."""
     import duckdb
 
@@ -59,7 +59,7 @@ def records_of(source: Any, schema: Mapping[str, Type] | None = None) -> Records
             for i, column in enumerate(columns)
         ]
     hashed = sha256(f"{encode(shape)}{rows}:{records}".encode()).hexdigest()
-    return Records(f"records:{hashed}", tuple(each))
+    return Hashes(f"records:{hashed}", tuple(each))
 
 
 def _bag(columns: int, select: str) -> str:

@@ -31,7 +31,7 @@ from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import deadline
 from fpinq.runtime.mechanisms import draw
-from fpinq.runtime.record import InMemory, Record
+from fpinq.runtime.record import InMemory, Recorder
 from fpinq.runtime.statistics import Statistics
 
 # The public maximal lengths of texts, by table and column.
@@ -52,7 +52,7 @@ class ProtectedSystem:
         self,
         engine: Engine,
         *,
-        record: Record | None = None,
+        record: Recorder | None = None,
         mechanism: Mechanism = draw,
         admit: Admit = lambda label: None,
         queries_at_most: int | None = None,
@@ -60,7 +60,7 @@ class ProtectedSystem:
         self.engine = engine
         self._admit = admit
         self._queries_at_most = queries_at_most
-        self.record: Record = InMemory() if record is None else record
+        self.record: Recorder = InMemory() if record is None else record
         self._mechanism = mechanism
         self._statistics = Statistics(self._scan)
         self._session = secrets.token_hex(8)
@@ -144,7 +144,7 @@ class ProtectedSystem:
     ) -> Registered:
         """Add a root: a data set that an engine knows by this name, with a budget of its own.
 
-        Without an engine, the system's own. facts are those of `Record.register`:
+        Without an engine, the system's own. facts are those of `Recorder.register`:
         contents, unit, caps, cap, block_of.
         """
         if name in self._roots:

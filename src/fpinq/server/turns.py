@@ -19,7 +19,7 @@ from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Configuration
 from fpinq.model.statistics import Integers
 from fpinq.runtime import deadline
-from fpinq.runtime.record import Record
+from fpinq.runtime.record import Recorder
 from fpinq.runtime.refusals import TooManyRequests
 from fpinq.runtime.system import Mechanism
 
@@ -70,7 +70,7 @@ def drawing(mechanism: Mechanism) -> Mechanism:
 class InTurn:
     """A record that each analyst uses once at a time. Replaying a long session keeps its lock for long."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Recorder) -> None:
         self._record = record
         self._turns = Turns(TooManyRequests("your other requests take too long: send fewer at a time"))
         self.answer = record.answer
