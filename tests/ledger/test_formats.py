@@ -61,9 +61,19 @@ def format_2(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def entries(format_2: Path) -> list[Line]:
-    with closing(open_store(format_2, create=False)) as store, store.reading() as statements:
-        return list(Pages(statements).after(START.seq))
+def chains(tmp_path: Path) -> list[list[Line]]:
+    """The entries of every golden ledger of format 2."""
+    found = []
+    for name in ("format-2.ledger", "format-2-upgraded.ledger"):
+        copy = shutil.copy(GOLDEN / name, tmp_path / name)
+        with closing(open_store(copy, create=False)) as store, store.reading() as statements:
+            found.append(list(Pages(statements).after(START.seq)))
+    return found
+
+
+@pytest.fixture
+def entries(chains: list[list[Line]]) -> list[Line]:
+    return [stored for chain in chains for stored in chain]
 
 
 def nodes(data: Any) -> Iterator[Any]:
@@ -200,14 +210,28 @@ def test_a_ledger_of_format_2_opens_and_verifies(format_2: Path) -> None:
     assert left == {"people": "13/8", "visits": "47/64", "users": "199/210", "visits/tuesday": "125/192"}
 
 
-def test_every_entry_of_format_2_is_written_again_to_the_byte(entries: list[Line]) -> None:
-    before, kinds = START, set()
-    for stored in entries:
-        said = parsed(stored)
-        assert line(before, body_of(stored), said["at"], said["totals"]) == stored
-        before = Head(stored.seq, stored.hash)
-        kinds.add(said["kind"])
+def test_every_entry_of_format_2_is_written_again_to_the_byte(chains: list[list[Line]]) -> None:
+    kinds = set()
+    for chain in chains:
+        before = START
+        for stored in chain:
+            said = parsed(stored)
+            assert line(before, body_of(stored), said["at"], said["totals"]) == stored
+            before = Head(stored.seq, stored.hash)
+            kinds.add(said["kind"])
     assert kinds == forms.ENTRIES.keys()
+
+
+def test_an_upgraded_ledger_opens_and_verifies(tmp_path: Path) -> None:
+    place = shutil.copy(GOLDEN / "format-2-upgraded.ledger", tmp_path / "people.ledger")
+    open_ledger(place, create=False).close()
+    with closing(open_store(place, create=False)) as store:
+        assert {name: str(spent) for name, (_, spent) in verify(store).roots.items()} == {
+            "people": "3/8",
+            "visits": "21/64",
+            "users": "27/70",
+            "visits/tuesday": "67/192",
+        }
 
 
 OLDER = ["format-1.ledger", "format-1-unsealed.ledger"]

@@ -13,7 +13,7 @@ from fpinq.model import errors
 from fpinq.model.accounts import Root, certify
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
 from fpinq.model.errors import NotAsRecorded, ProgramError
-from fpinq.model.events import KINDS, Began, Event, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.events import KINDS, Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
 from fpinq.model.expressions import Column, Schema, Type
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Measure, Rule, Told
@@ -399,6 +399,45 @@ def test_an_account_is_promised_its_budget_or_its_cap() -> None:
     assert root("A").cap_of(None) is None
 
 
+def upgrade(**spent: dict[str, Any]) -> Upgraded:
+    exact = {name: {who: Fraction(cost) for who, cost in each.items()} for name, each in spent.items()}
+    return Upgraded(1, 7, "ab" * 32, exact)
+
+
+def test_what_an_older_ledger_spent_is_spent_by_others() -> None:
+    before = begun(root("A", 1, caps={"ann": "1/2"}), root("B"))
+    event = upgrade(A={"": "3/4", "ann": "3/8"}, B={"": 0})
+    state = take(before, event)
+    assert changed(state.budgets, event) == amounts(state.budgets, [("A", ""), ("A", "ann"), ("B", "")])
+    assert amounts(state.budgets, state.budgets.spent) == changed(state.budgets, event)
+    assert left(state, "s") == Fraction(1, 4)
+    assert left(state, "t", "ann") == Fraction(1, 8)
+    assert rule_of(state, "s", count("1/4")) is Rule.QUERY
+    assert rule_of(state, "s", count("3/8")) is Rule.QUERY_BOTTOM
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [
+        {"A": {"": "5/4"}},
+        {"A": {"": "-1/4"}},
+        {"A": {"": Fraction(1, 41)}},
+        {"A": {"ann": "1/4"}},
+        {"Z": {"": "1/4"}},
+    ],
+    ids=["more than there is", "less than nothing", "no whole units", "of no cap", "of no root"],
+)
+def test_an_older_ledger_brings_along_only_what_was_promised(spent: dict[str, dict[str, Any]]) -> None:
+    with pytest.raises(NotAsRecorded, match="was not promised"):
+        take(begun(root("A")), upgrade(**spent))
+
+
+def test_a_ledger_is_upgraded_before_anything_is_spent() -> None:
+    state, _ = act(begun(root("A")), "s", count("1/4"))
+    with pytest.raises(NotAsRecorded, match="after something was spent"):
+        take(state, upgrade(A={"": "1/4"}))
+
+
 def test_what_is_written_down_has_a_kind_of_its_own_that_stays() -> None:
     assert {kind: event.__name__ for kind, event in KINDS.items()} == {
         "ledger": "Began",
@@ -407,6 +446,7 @@ def test_what_is_written_down_has_a_kind_of_its_own_that_stays() -> None:
         "answer": "Recorded",
         "freeze": "Froze",
         "unfreeze": "Unfroze",
+        "upgrade": "Upgraded",
     }
     assert [rule.value for rule in Rule] == [
         "Silent", "Assign", "Partition", "Query", "Query⊥", "AskScale", "AskBudget", "AskPrice",

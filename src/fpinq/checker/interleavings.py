@@ -25,7 +25,7 @@ from fpinq.model import sessions
 from fpinq.model.accounts import Accounts, Root
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.errors import Frozen, NotAsRecorded, ProgramError
-from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.events import Began, Froze, Registered, Took, Unfroze
 from fpinq.model.plans import roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Rule, step, with_root
 from fpinq.model.sessions import NOTHING, Decision, State
@@ -123,11 +123,15 @@ ROUNDED = Meeting(
 MEETINGS = (SHARED, CAPPED, FROZEN, ROUNDED)
 
 
+# What the owner does on the way.
+Owned = Registered | Froze | Unfroze
+
+
 class Move(NamedTuple):
     """Who does what: a session an action, or the owner an event."""
 
     who: str
-    what: Action | Event
+    what: Action | Owned
 
 
 @dataclass(frozen=True)
@@ -301,7 +305,6 @@ class _Search:
             return _registered(node, move.what)
         if isinstance(move.what, Froze | Unfroze):
             return replace(node, state=sessions.take(node.state, move.what))
-        assert not isinstance(move.what, Began | Took | Recorded)
         return self.acted(node, move.who, move.what)
 
     def acted(self, node: _Node, who: str, action: Action) -> _Node:

@@ -9,7 +9,7 @@ from fpinq.checker.scope import start
 from fpinq.checker.worlds import ROOTS, Table
 from fpinq.engines.reference import PersonBag, compute, distance, order
 from fpinq.model.accounts import Root
-from fpinq.model.events import Began, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.events import Froze, Registered, Unfroze
 from fpinq.model.notation import show_action, show_record
 from fpinq.model.semantics import Bottom, Measure, Told, step
 
@@ -46,8 +46,6 @@ def _move(move: Move) -> str:
             return f"freeze {name}"
         case Unfroze(name=name):
             return f"unfreeze {name}"
-        case Began() | Took() | Recorded():
-            raise AssertionError("no move")
         case action:
             return show_action(action)
 

@@ -1,4 +1,4 @@
-"""fpinq ledger show | verify | head: the trace, whether it is whole, and where it ends."""
+"""fpinq ledger show | verify | head | upgrade: the trace, whether it is whole, where it ends, its format."""
 
 import os
 import sys
@@ -12,11 +12,12 @@ from fpinq.model.errors import LedgerError, ProgramError
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `fpinq ledger`."""
-    what = parser.add_subparsers(dest="what", required=True, metavar="show | verify | head")
+    what = parser.add_subparsers(dest="what", required=True, metavar="show | verify | head | upgrade")
     for name, text in (
         ("show", "the trace, as the paper writes it"),
         ("verify", "recompute the chain, and take every step again through the kernel"),
         ("head", "the number and hash of the last entry: keep it elsewhere"),
+        ("upgrade", "from an older format to this one, with all that was charged"),
     ):
         command = what.add_parser(name, help=text)
         command.add_argument("ledger", help="a file, or a postgresql:// address")
@@ -29,6 +30,12 @@ def add_arguments(parser: ArgumentParser) -> None:
             )
         if name == "show":
             command.add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
+            command.add_argument(
+                "--format",
+                type=int,
+                metavar="N",
+                help="the entries of format N, from before an upgrade",
+            )
 
 
 def run(arguments: Namespace) -> int:
@@ -36,7 +43,8 @@ def run(arguments: Namespace) -> int:
     from fpinq.ledger.errors import LedgerCorrupt
 
     try:
-        return {"show": _show, "verify": _verify, "head": _head}[arguments.what](arguments)
+        commands = {"show": _show, "verify": _verify, "head": _head, "upgrade": _upgrade}
+        return commands[arguments.what](arguments)
     except LedgerCorrupt as error:
         print(f"✗ {error if error.seq >= 0 else error.what}", file=sys.stderr)
         return 1
@@ -88,8 +96,34 @@ def _show(arguments: Namespace) -> int:
     from fpinq.ledger.notation import show_body
     from fpinq.ledger.store import Pages
 
+    after = max(arguments.after, START.seq)
     with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
-        for stored in Pages(statements).after(max(arguments.after, START.seq)):
-            at = str(parsed(stored).get("at", ""))[:19]
-            print(f"{stored.seq:>6}  {at}  {stored.hash[:12]}  {show_body(body_of(stored))}")
+        pages = Pages(statements)
+        older = None if arguments.format is None else pages.of_format(arguments.format)
+        for stored in pages.after(after) if older is None else older:
+            if stored.seq > after:
+                at = str(parsed(stored).get("at", ""))[:19]
+                print(f"{stored.seq:>6}  {at}  {stored.hash[:12]}  {show_body(body_of(stored))}")
+    return 0
+
+
+def _upgrade(arguments: Namespace) -> int:
+    from fpinq.ledger import open_store
+    from fpinq.ledger.upgrade import upgrade
+    from fpinq.ledger.verify import verify
+    from fpinq.model.epsilon import decimal_down
+
+    with closing(open_store(arguments.ledger, create=False)) as store:
+        older = upgrade(store)
+        report = verify(store)
+    if older is None:
+        print("✓ it is of this version's format already: nothing was changed")
+        return 0
+    print(
+        f"✓ {older.head.seq + 1:,} entries of {older.sessions:,} sessions were followed, and are kept as "
+        "they are: programs begin anew, with what was charged"
+    )
+    for name, (budget, spent) in report.roots.items():
+        print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
+    print(f"  head {report.head.seq} {report.head.hash}, which goes on from {older.head.hash}")
     return 0

@@ -82,6 +82,7 @@ ENTRIES = {
     "answer": "answers released",
     "freeze": "name",
     "unfreeze": "name",
+    "upgrade": "format entries head spent",
 }
 
 

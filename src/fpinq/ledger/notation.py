@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
 from fpinq.model.notation import show_action
 from fpinq.model.traces import Released
 
@@ -32,8 +32,11 @@ def _body(body: Event) -> str:
             return f"answer to {seq}: {_several(_released(r) for r in released[:SHOWN])}{_more(released)}"
         case Froze(name=name):
             return f"freeze {name}"
-        case Unfroze(name=name):  # pragma: no branch - exhaustive
+        case Unfroze(name=name):
             return f"unfreeze {name}"
+        case Upgraded(format=older, entries=entries):  # pragma: no branch - exhaustive
+            spent = {root: each[""] for root, each in body.spent.items() if each.get("")}
+            return f"upgraded from format {older}, {entries} entries{_charged(spent)}"
 
 
 def _caps(root: Registered) -> str:

@@ -18,7 +18,7 @@ from fpinq.ledger.errors import LedgerCorrupt, OtherFormat
 from fpinq.ledger.store import Pages
 from fpinq.ledger.totals import Totals, totals_of
 from fpinq.model.errors import NotAsRecorded
-from fpinq.model.events import FORMAT, Began, Registered, Took
+from fpinq.model.events import FORMAT, Began, Registered, Took, Upgraded
 from fpinq.model.maps import Map
 from fpinq.model.sessions import Budgets, owned
 from fpinq.model.units import units
@@ -101,7 +101,7 @@ def _recent(pages: Pages, head: Head) -> tuple[dict[str, Any], Head]:
 
 
 def _moves_totals(fields: dict[str, Any]) -> bool:
-    return bool(fields.get("charged")) or fields["kind"] == Registered.kind
+    return bool(fields.get("charged")) or fields["kind"] in (Registered.kind, Upgraded.kind)
 
 
 def _is_synced(fields: dict[str, Any]) -> bool:

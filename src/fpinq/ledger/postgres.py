@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from fpinq.ledger.errors import NoLedger
-from fpinq.ledger.store import SCHEMA
+from fpinq.ledger.store import ENTRIES, SCHEMA, SECRET, Statements, set_aside
 from fpinq.model.errors import LedgerError, ProgramError
 
 _TYPES = {"integer": "BIGINT", "text": 'TEXT COLLATE "C"'}
@@ -78,6 +78,17 @@ class PostgreSQL:
             raise LedgerError(
                 f"the ledger cannot be written or read ({reason}): nothing was answered"
             ) from None
+
+    def set_aside(self, statements: Statements, number: int) -> None:
+        kept = set_aside(number)
+        for statement in (  # its trigger goes with the table
+            f"ALTER TABLE entries RENAME TO {kept}",
+            f"ALTER INDEX entries_of_session RENAME TO {kept}_of_session",
+            *ENTRIES,
+            SECRET,
+            _APPEND_ONLY[-1],
+        ):
+            statements.run(statement.format(**_TYPES))
 
     def close(self) -> None:
         if self._connection is not None:

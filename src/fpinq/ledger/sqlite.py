@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger
-from fpinq.ledger.store import SCHEMA
+from fpinq.ledger.store import ENTRIES, SCHEMA, SECRET, Statements, set_aside
 from fpinq.model.errors import LedgerError
 
 # How long to wait for other processes.
@@ -16,11 +16,17 @@ BUSY_SECONDS = 60
 
 _TYPES = {"integer": "INTEGER", "text": "TEXT"}
 # SQLite has no permissions: at least nobody edits the chain by accident.
-_APPEND_ONLY = tuple(
-    f"CREATE TRIGGER entries_no_{verb} BEFORE {verb} ON entries "
-    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-    for verb in ("UPDATE", "DELETE")
-)
+_VERBS = ("UPDATE", "DELETE")
+
+
+def _append_only(table: str) -> tuple[str, ...]:
+    return tuple(
+        f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+        for verb in _VERBS
+    )
+
+
 _APPLICATION_ID = 0x66706E71
 
 
@@ -97,6 +103,19 @@ class SQLite:
                     self._connection.execute("ROLLBACK")
             raise
 
+    def set_aside(self, statements: Statements, number: int) -> None:
+        kept = set_aside(number)
+        for statement in (
+            *(f"DROP TRIGGER IF EXISTS entries_no_{verb}" for verb in _VERBS),
+            "DROP INDEX entries_of_session",
+            f"ALTER TABLE entries RENAME TO {kept}",
+            *ENTRIES,
+            SECRET,
+            *_append_only("entries"),
+            *_append_only(kept),
+        ):
+            statements.run(statement.format(**_TYPES))
+
     def close(self) -> None:
         with _as_ledger_errors(self.address):
             self._connection.close()
@@ -170,7 +189,7 @@ def _name(new: str, path: str) -> None:
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    for statement in (*SCHEMA, *_APPEND_ONLY, f"PRAGMA application_id = {_APPLICATION_ID}"):
+    for statement in (*SCHEMA, *_append_only("entries"), f"PRAGMA application_id = {_APPLICATION_ID}"):
         connection.execute(statement.format(**_TYPES))
 
 

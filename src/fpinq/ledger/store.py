@@ -26,12 +26,18 @@ from fpinq.model.sessions import Account, Amounts
 WIDTH = 56
 
 # {integer} is the type of a number that may pass 2³¹, {text} of a text that compares byte by byte.
-SCHEMA = (
+ENTRIES = (
     """CREATE TABLE entries (
         seq {integer} PRIMARY KEY, hash {text} NOT NULL, text {text} NOT NULL,
         session {text}, request {text}, answers {integer} UNIQUE,
         UNIQUE (session, request))""",
     "CREATE INDEX entries_of_session ON entries (session, seq)",
+)
+# The first ledgers had none.
+SECRET = """CREATE TABLE IF NOT EXISTS secret (
+        only_row {integer} PRIMARY KEY CHECK (only_row = 1), key {text} NOT NULL)"""
+SCHEMA = (
+    *ENTRIES,
     """CREATE TABLE head (
         only_row {integer} PRIMARY KEY CHECK (only_row = 1), seq {integer} NOT NULL, hash {text} NOT NULL)""",
     f"""CREATE TABLE accounts (
@@ -39,8 +45,7 @@ SCHEMA = (
         PRIMARY KEY (root, analyst),
         CHECK (spent <= total AND length(spent) = {WIDTH} AND length(total) = {WIDTH}))""",
     f"INSERT INTO head VALUES (1, -1, '{NOTHING}')",
-    """CREATE TABLE secret (
-        only_row {integer} PRIMARY KEY CHECK (only_row = 1), key {text} NOT NULL)""",
+    SECRET,
 )
 
 # How many entries are read at a time; and a number that no entry passes.
@@ -77,6 +82,12 @@ class Store(Protocol):
 
     def reading(self) -> AbstractContextManager[Statements]:
         """A transaction that sees one state of the database and changes nothing."""
+
+    def set_aside(self, statements: Statements, number: int) -> None:
+        """Keep the entries as those of an older format; an empty table takes their place.
+
+        Within a transaction of the writer.
+        """
 
     def close(self) -> None:
         """Give the database back."""
@@ -126,6 +137,11 @@ class Pages:
                 return
             seq = page[-1][0]
 
+    def of_format(self, number: int) -> Iterator[Line]:
+        """The entries of an older format that were set aside, oldest first."""
+        rows = self._sql.rows(f"SELECT {_LINE} FROM {set_aside(number)} ORDER BY seq")
+        return (Line(*row) for row in rows)
+
     def of_session(self, session: str, before: int) -> Iterator[Line]:
         """A session's own entries before one, oldest first."""
         rows = self._sql.rows(
@@ -165,6 +181,10 @@ class Pages:
             raise LedgerCorrupt(0, "its secret is not there")
         return bytes.fromhex(found[0][0])
 
+    def has_secret(self) -> bool:
+        """Whether there is a key."""
+        return bool(self._sql.rows("SELECT 1 FROM secret"))
+
     # ── writing ──────────────────────────────────────────────────────────────────────
 
     def keep_secret(self, key: bytes) -> None:
@@ -183,6 +203,10 @@ class Pages:
         )  # fmt: skip
         if moved != 1:
             raise LedgerCorrupt(line.seq, "another writer was here: the head is not locked")
+
+    def begin_again(self) -> None:
+        """The next entry is the first."""
+        self._sql.run("UPDATE head SET seq = ?, hash = ?", *START)
 
     def open_account(self, root: str, analyst: str, total: int) -> None:
         """A total of which nothing is spent."""
@@ -204,3 +228,8 @@ class Pages:
 def units_text(number: int) -> str:
     """A number of units as the database holds it."""
     return str(number).rjust(WIDTH, "0")
+
+
+def set_aside(number: int) -> str:
+    """The table of entries of an older format."""
+    return f"entries_of_format_{number}"

@@ -17,11 +17,12 @@ written down elsewhere tells it from the ledger.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from fpinq.ledger.entries import START, Head, Line, Reader, check_line
 from fpinq.ledger.errors import LedgerCorrupt
+from fpinq.ledger.format_1 import check_kept
 from fpinq.ledger.opening import check_format
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.totals import Totals
@@ -103,7 +104,7 @@ def verify(
     else:
         found = [replayed(store, beside.last, expect_head, progress)]
     progress(beside.last + 1, beside.last + 1)
-    return concluded(found, beside)
+    return with_older(concluded(found, beside), store)
 
 
 # ── before, on the way, and in the end ───────────────────────────────────────────────
@@ -195,6 +196,14 @@ def concluded(found: Sequence[Found], beside: Beside) -> Report:
         for name, root in first.budgets.roots.items()
     }
     return Report(head.seq + 1, head, sum(each.sessions for each in found), first.unanswered, roots)
+
+
+def with_older(report: Report, store: Store) -> Report:
+    """The report of a ledger that may have been upgraded: what it brought along is what is kept of it."""
+    with store.reading() as statements:
+        brought = check_kept(Pages(statements))
+    roots = {name: (total, spent + brought.get(name, ZERO)) for name, (total, spent) in report.roots.items()}
+    return replace(report, roots=roots)
 
 
 def check_accounts(owed: dict[Account, Amounts], accounts: dict[Account, Amounts], head: Head) -> None:

@@ -6,6 +6,7 @@
     answer    what was released for a query
     freeze    a data set may not be asked until it is unfrozen
     unfreeze
+    upgrade   what was spent in a ledger of an older format, of which this one goes on
 
 `kind` is what stands in the entry: it stays, whatever the classes are called.
 """
@@ -131,7 +132,23 @@ class Unfroze:
     kind: ClassVar[str] = "unfreeze"
 
 
-Event = Began | Registered | Took | Recorded | Froze | Unfroze
+@dataclass(frozen=True)
+class Upgraded:
+    """What was spent in a ledger of an older format, of which this one goes on.
+
+    It had so many `entries`, the last of them with the hash `head`. spent: root
+    ↦ analyst with a cap, or "" for all together ↦ what was spent, in whole units.
+    """
+
+    format: int
+    entries: int
+    head: str
+    spent: Mapping[str, Mapping[str, Fraction]]
+
+    kind: ClassVar[str] = "upgrade"
+
+
+Event = Began | Registered | Took | Recorded | Froze | Unfroze | Upgraded
 KINDS: Mapping[str, type[Event]] = {
-    event.kind: event for event in (Began, Registered, Took, Recorded, Froze, Unfroze)
+    event.kind: event for event in (Began, Registered, Took, Recorded, Froze, Unfroze, Upgraded)
 }

@@ -34,11 +34,11 @@ from fpinq.model.errors import (
     TooManyQueries,
     UnknownTable,
 )
-from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
 from fpinq.model.maps import Map
 from fpinq.model.plans import RootTable, roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Rule, Table, Transition, step_closed
-from fpinq.model.units import less, units
+from fpinq.model.units import amount, less, units
 
 ZERO = Fraction(0)
 # The rules of the others do not depend on what is left.
@@ -169,6 +169,8 @@ def owned(budgets: Budgets, event: Event, number: int) -> Budgets:
             return replace(budgets, frozen=budgets.frozen | {name})
         case Unfroze(name=name):
             return replace(budgets, frozen=budgets.frozen - {name})
+        case Upgraded(spent=spent):
+            return upgraded(budgets, spent)
         case _:
             return budgets
 
@@ -187,6 +189,18 @@ def registered(budgets: Budgets, root: Registered, number: int) -> Budgets:
         budgets.spent.put((root.name, ""), 0),
         budgets.frozen,
     )
+
+
+def upgraded(budgets: Budgets, spent: Mapping[str, Mapping[str, Fraction]]) -> Budgets:
+    """What was spent before, by sessions that are no more. It is within what is promised, and comes first."""
+    if any(budgets.spent.values()):
+        raise NotAsRecorded("is upgraded after something was spent")
+    brought = {(root, who): cost for root, each in spent.items() for who, cost in each.items()}
+    for account, cost in brought.items():
+        promised = budgets.promised(account)
+        if promised is None or not 0 <= cost <= amount(units(promised)) or amount(units(cost)) != cost:
+            raise NotAsRecorded(f"brings along what {account[0]!r} was not promised")
+    return replace(budgets, spent=Map({**budgets.spent, **{a: units(cost) for a, cost in brought.items()}}))
 
 
 def entered(state: State, name: str, decision: Decision) -> State:
@@ -417,6 +431,8 @@ def changed(budgets: Budgets, event: Event) -> dict[Account, Amounts]:
             return amounts(budgets, [(name, "")])
         case Took(analyst=analyst, charged=cost) if cost:
             return amounts(budgets, accounts_of(budgets, analyst, cost))
+        case Upgraded(spent=spent):
+            return amounts(budgets, [(root, who) for root, each in spent.items() for who in each])
         case _:
             return {}
 
