@@ -35,6 +35,8 @@ class System(Protocol):
 
 
 _systems: dict[object, ProtectedSystem] = {}
+# Before the interpreter takes its modules apart: DuckDB complains of what outlives it.
+atexit.register(_systems.clear)
 _roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process
 _lock = Lock()
 _numbers = count(1)

@@ -116,20 +116,21 @@ class ProtectedSystem:
         # Whether data is here and a file is the same says nothing about its records: before the charge.
         if not isinstance(label, Measure):
             return
-        if missing := roots_of(label.plan) - self._roots.keys():
+        roots = roots_of(label.plan)
+        if missing := roots - self._roots.keys():
             raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
         self._admit(label)
-        self._engine(label.plan).check_unchanged(label.plan)
+        self._engine(roots).check_unchanged(label.plan)
 
-    def _engine(self, plan: Plan) -> Engine:
-        """The engine that holds a plan's roots; the system's own if it has none."""
-        holding = {id(engine): engine for engine in (self._engine_of[root] for root in roots_of(plan))}
-        if len(holding) > 1:
+    def _engine(self, roots: Iterable[str]) -> Engine:
+        """The engine that holds these roots; the system's own if there are none."""
+        engine, *others = {self._engine_of[root] for root in roots} or {self.engine}
+        if others:
             raise BadTransformation("these tables are in different engines: they cannot be used together")
-        return next(iter(holding.values()), self.engine)
+        return engine
 
     def _scan(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
-        return self._engine(plan).measure(plan, by, statistics, deadline.left())
+        return self._engine(roots_of(plan)).measure(plan, by, statistics, deadline.left())
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
 
