@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from fpinq.engines.duckdb.dialect import DuckDBSQL
-from fpinq.engines.spark.dialect import SparkSQL
+from fpinq.engines.duckdb.dialect import DuckDBDialect
+from fpinq.engines.postgres.dialect import PostgresDialect
+from fpinq.engines.spark.dialect import SparkDialect
 from fpinq.engines.sql.dialect import Dialect
 from fpinq.engines.sql.expressions import Code, Parameters, Scope
 from fpinq.model.expressions import Schema, Type
 
-DIALECTS = [DuckDBSQL, SparkSQL]
+DIALECTS = [DuckDBDialect, SparkDialect, PostgresDialect]
 WORDS = sorted(Dialect.__abstractmethods__)
 PUBLIC = sorted(name for name in vars(Dialect) if not name.startswith("_"))
 

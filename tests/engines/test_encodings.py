@@ -20,8 +20,8 @@ from engines.generators import Example, plan_examples
 from engines.test_conformance import EXAMPLES, thorough
 from engines.test_duckdb import in_files
 from fpinq.engines.duckdb import DuckDB, database, engine, sources
-from fpinq.engines.duckdb.dialect import DuckDBSQL
-from fpinq.engines.spark.dialect import SparkSQL
+from fpinq.engines.duckdb.dialect import DuckDBDialect
+from fpinq.engines.spark.dialect import SparkDialect
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.plans import Plan, RootTable, Term
@@ -160,7 +160,7 @@ def test_what_is_asked_of_a_file_is_noticed(
     asked_of_a_file: Any, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if missing == "the order of take":
-        monkeypatch.setattr(DuckDBSQL, "first", SparkSQL.first)
+        monkeypatch.setattr(DuckDBDialect, "first", SparkDialect.first)
     else:
         left = tuple(name for name in database.INTO_READING if name != missing)
         monkeypatch.setattr(database, "INTO_READING", left)

@@ -26,7 +26,7 @@ _PARTS = {name: f"{name}({{0}})" for name in ("year", "month", "day", "hour")} |
 }
 
 
-class DuckDBSQL(Dialect):
+class DuckDBDialect(Dialect):
     """DuckDB's words."""
 
     __slots__ = ()
@@ -109,10 +109,19 @@ class DuckDBSQL(Dialect):
     def power(self, a: str, b: str) -> str:
         return f"pow({a}, {b})"
 
-    def is_number(self, a: str) -> str:
-        # Not with isnan: a parquet file's statistics leave NaN out, DuckDB believes
-        # them and takes isnan, and comparisons with NaN, for always false.
-        return f"(isfinite({a}) OR isinf({a}))"
+    def is_nan(self, a: str) -> str:
+        return f"isnan({a})"
+
+    # Of what is found not with isnan: a parquet file's statistics leave NaN out, DuckDB may
+    # believe them and takes isnan, and comparisons with NaN, for always false.
+
+    def canonical(self, a: str) -> str:
+        return f"CASE WHEN isfinite({a}) THEN {a} + '0'::DOUBLE WHEN isinf({a}) THEN {a} END"
+
+    def clamp_as_found(self, a: str, low: str, high: str) -> str:
+        infinite = f"CASE WHEN isinf({a}) THEN CASE WHEN {a} > 0 THEN {high} ELSE {low} END END"
+        ends = f"WHEN {a} <= {low} THEN {low} WHEN {a} >= {high} THEN {high}"
+        return f"CASE WHEN NOT isfinite({a}) THEN {infinite} {ends} ELSE {a} END"
 
     def nearest_integer(self, a: str) -> str:
         return f"CAST({a} AS BIGINT)"  # half to even
@@ -266,4 +275,4 @@ def narrow(wide: str) -> str:
     return f"CAST(CASE WHEN {fits} THEN {wide} END AS BIGINT)"
 
 
-SQL = DuckDBSQL()
+SQL = DuckDBDialect()

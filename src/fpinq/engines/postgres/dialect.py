@@ -35,6 +35,8 @@ _LONGEST = 2**31 - 1
 # three roundings are off by less than 2⁻⁵⁰.
 _SURELY, _NEVER = 2.0**63 - 2.0**13, 2.0**63 + 2.0**13
 
+_NAN = "CAST('NaN' AS double precision)"
+
 
 class PostgresDialect(Dialect):
     """PostgreSQL 15 and later, with the settings of `database`."""
@@ -122,8 +124,17 @@ class PostgresDialect(Dialect):
     def power(self, a: str, b: str) -> str:
         return doubles.power(a, b)
 
-    def is_number(self, a: str) -> str:
-        return f"{a} <> CAST('NaN' AS double precision)"  # in PostgreSQL NaN equals itself
+    # In PostgreSQL NaN equals itself, and is the largest double of all.
+
+    def is_nan(self, a: str) -> str:
+        return f"{a} = {_NAN}"
+
+    def canonical(self, a: str) -> str:
+        return f"CASE WHEN {a} <> {_NAN} THEN {a} + {self.double(0.0)} END"
+
+    def clamp_as_found(self, a: str, low: str, high: str) -> str:
+        above = f"WHEN {a} < {high} THEN {a} WHEN {a} <> {_NAN} THEN {high}"
+        return f"CASE WHEN {a} <= {low} THEN {low} {above} END"
 
     def nearest_integer(self, a: str) -> str:
         return f"CAST({a} AS bigint)"  # rounds half to even

@@ -27,7 +27,7 @@ SQL_TYPES = {
 }
 
 
-class SparkSQL(Dialect):
+class SparkDialect(Dialect):
     """Spark's words."""
 
     __slots__ = ()
@@ -121,8 +121,16 @@ class SparkSQL(Dialect):
         # To C the infinite power of ±1 is 1, to Java it is NaN.
         return f"pow({a}, CASE WHEN abs({a}) = 1 AND abs({b}) = {self.double(inf)} THEN 0D ELSE {b} END)"
 
-    def is_number(self, a: str) -> str:
-        return f"NOT isnan({a})"
+    def is_nan(self, a: str) -> str:
+        return f"isnan({a})"
+
+    def canonical(self, a: str) -> str:
+        return f"CASE WHEN isnan({a}) THEN NULL ELSE {a} + 0D END"
+
+    def clamp_as_found(self, a: str, low: str, high: str) -> str:
+        # NaN, the largest double of all to Spark, is in no branch.
+        outside = f"WHEN {a} <= {low} THEN {low} WHEN {a} <= {self.double(inf)} THEN {high}"
+        return f"CASE WHEN {a} > {low} AND {a} < {high} THEN {a} {outside} END"
 
     def nearest_integer(self, a: str) -> str:
         return f"CAST(rint({a}) AS BIGINT)"
@@ -287,4 +295,4 @@ def _whole(function: str, a: str) -> str:
     return f"coalesce(CAST({function}(CASE WHEN {near} THEN {a} END) AS DOUBLE), {a})"
 
 
-SQL = SparkSQL()
+SQL = SparkDialect()

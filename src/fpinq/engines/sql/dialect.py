@@ -148,8 +148,18 @@ class Dialect(ABC):
         """
 
     @abstractmethod
-    def is_number(self, a: str) -> str:
-        """Whether a double is not NaN; also of one as it is found in data. ±∞ are numbers."""
+    def is_nan(self, a: str) -> str:
+        """Whether a double is NaN; one that was computed, not one as it is found in data."""
+
+    @abstractmethod
+    def canonical(self, a: str) -> str:
+        """A double as it is found in data: null of NaN, 0 of −0, whatever its file says of its values."""
+
+    @abstractmethod
+    def clamp_as_found(self, a: str, low: str, high: str) -> str:
+        """A double as it is found in data, but no less than low and no more than high, two constants;
+        null of NaN, whatever its file says of its values. May be −0.
+        """
 
     @abstractmethod
     def nearest_integer(self, a: str) -> str:

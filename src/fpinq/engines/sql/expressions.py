@@ -168,8 +168,7 @@ class Scope:
         ends = f"WHEN {point.sql} <= {low} THEN {low} WHEN {point.sql} >= {high} THEN {high}"
         sql = f"CASE {ends} ELSE {point.sql} END"
         if point.raw:
-            # Not by comparison: where a file's statistics leave NaN out, it may be taken for always false.
-            sql = f"CASE WHEN {self.dialect.is_number(point.sql)} THEN {sql} END"
+            sql = self.dialect.clamp_as_found(point.sql, low, high)
         clamped = _scaled(self, self.code(sql, Type.FLOAT64, point, times=6), 1 / unit)
         return self.apply(
             self.dialect.nearest_integer, Type.INT64, clamped, low=clamp.lower, high=clamp.upper
@@ -181,7 +180,7 @@ class Scope:
     def _canonical(self, code: Code) -> Code:
         if not code.raw:
             return code
-        return self.code(canonical_float(code.sql, self.dialect), code.type, code, times=3)
+        return self.apply(self.dialect.canonical, code.type, code)
 
     def integer(self, number: int) -> str:
         """A BIGINT."""
@@ -245,11 +244,6 @@ def render(value: Value, type_: Type, parameters: Parameters) -> str:
     if type_ is Type.FLOAT64:
         return dialect.double(float(value))  # type: ignore[arg-type]
     return dialect.moment(value, type_)  # type: ignore[arg-type]
-
-
-def canonical_float(sql: str, dialect: Dialect) -> str:
-    """A float as found: NaN is null, −0 is 0."""
-    return f"CASE WHEN {dialect.is_number(sql)} THEN {sql} + {dialect.double(0.0)} END"
 
 
 def _scaled(scope: Scope, code: Code, factor: Fraction) -> Code:
@@ -433,7 +427,9 @@ def _clip(scope: Scope, type_: Type, a: Code, lower: Code, upper: Code) -> Code:
 
 def _not_nan(scope: Scope, a: Code) -> Code:
     a = scope.bind(a)
-    return scope.code(f"CASE WHEN {scope.dialect.is_number(a.sql)} THEN {a.sql} END", a.type, a, times=2)
+    return scope.code(
+        f"CASE WHEN {scope.dialect.is_nan(a.sql)} THEN NULL ELSE {a.sql} END", a.type, a, times=2
+    )
 
 
 def _plus_zero(scope: Scope, a: Code, **known: Any) -> Code:

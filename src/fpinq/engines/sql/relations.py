@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, canonical_float
+from fpinq.engines.sql.expressions import Code
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Persons
 
@@ -92,4 +92,4 @@ def canonical(table: Relation, dialect: Dialect) -> Relation:
 
 
 def _canonical_sql(column: Code, dialect: Dialect) -> str:
-    return canonical_float(column.sql, dialect) if column.raw else column.sql
+    return dialect.canonical(column.sql) if column.raw else column.sql

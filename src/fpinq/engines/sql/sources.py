@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Parameters, Scope, canonical_float
+from fpinq.engines.sql.expressions import Code, Parameters, Scope
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import COLUMN_TYPES, Schema, Type
 from fpinq.model.operators import MAX_STRING
@@ -104,7 +104,7 @@ def as_relation(
     if not columns:
         raise BadData("the data has no columns")
     listed = ", ".join(
-        f"{canonical_float(column.sql, dialect) if column.raw and not lazy else column.sql} AS c{i}"
+        f"{dialect.canonical(column.sql) if column.raw and not lazy else column.sql} AS c{i}"
         for i, column in enumerate(columns)
     )
     if row is not None:
