@@ -217,9 +217,9 @@ class SparkDialect(Dialect):
         return f"{left} AS l LEFT {'SEMI' if keep else 'ANTI'} JOIN {right} AS r ON {on}"
 
     def records(self, records: Sequence[Sequence[str]]) -> Sequence[tuple[str, str]]:
-        names = ", ".join(f"c{i}" for i in range(len(records[0])))
-        made = ", ".join(f"struct({', '.join(record)})" for record in records)
-        return [(f"({names})", f"inline(array({made}))")]
+        names = [f"c{i}" for i in range(len(records[0]))]
+        made = ", ".join(_struct(names, record) for record in records)
+        return [(f"({', '.join(names)})", f"inline(array({made}))")]
 
     def pieces(self, strings: str, at_most: int) -> str:
         return f"explode(slice({strings}, 1, {_limit(at_most)}))"
@@ -280,6 +280,11 @@ _MOST = 2**31 - 1
 
 def _limit(at_most: int) -> int:
     return min(at_most, _MOST)
+
+
+def _struct(names: Sequence[str], values: Sequence[str]) -> str:
+    fields = ", ".join(f"'{name}', {value}" for name, value in zip(names, values, strict=True))
+    return f"named_struct({fields})"
 
 
 def _text(key: Value) -> str:
