@@ -69,7 +69,7 @@ def test_these_files_find_the_fault_of_filters_in_the_reading(
     db: DuckDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "INTO_READING", ())
-    monkeypatch.setattr(sources, "within_lengths", lambda columns, lengths: list(columns))  # hides it too
+    monkeypatch.setattr(engine, "within_lengths", lambda columns, lengths, dialect: list(columns))  # hides it
     rows = rows_with("one value and a null")
     path = Writing("plain").write(tmp_path / "x.parquet", SCHEMA, rows)
     assert len(differences(db, path, rows, expected(rows))) >= 3
@@ -92,7 +92,7 @@ def test_a_duckdb_that_moves_filters_into_the_reading_fails_its_trial(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(database, "INTO_READING", ())
-    monkeypatch.setattr(sources, "within_lengths", lambda columns, lengths: list(columns))  # hides it too
+    monkeypatch.setattr(engine, "within_lengths", lambda columns, lengths, dialect: list(columns))  # hides it
     for _ in range(2):  # and again: what failed is not remembered as tried
         with pytest.raises(UnfitEngine, match=r"2\.0\.0 answers wrongly .*: file"):
             trial(monkeypatch)
