@@ -218,8 +218,9 @@ _SERVED = (
 
 
 def _options(config: Config) -> dict[str, Mapping[str, Any]]:
-    """What the engines of a server are made with: DuckDB's ways are not for a record to choose."""
-    return {"duckdb": {"steady": True}, "spark": config.spark, "postgres": config.postgres}
+    """What the engines of a server are made with: their ways are not for a record to choose."""
+    steady = {"steady": True}
+    return {"duckdb": steady, "spark": {**config.spark, **steady}, "postgres": config.postgres}
 
 
 def offer_of(data_set: DataSet) -> Offer:

@@ -76,7 +76,8 @@ class Spark:
     Spark(master="spark://…", conf={…}) starts a session when it is first
     needed, or works beside the one that this process has; Spark(session=…)
     works beside a session that is there already; Spark(remote="sc://…") uses
-    Spark Connect. Without any of them it is this machine, all cores.
+    Spark Connect. Without any of them it is this machine, all cores. Steady, as
+    on a server, no record decides how the others are worked on.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class Spark:
         *,
         session: "SparkSession | None" = None,
         remote: str | None = None,
+        steady: bool = False,
     ) -> None:
         if session is not None and remote is not None:
             raise ProgramError("Spark takes a session or a remote url, not both")
         self._master, self._conf, self._given, self._remote = master, dict(conf or {}), session, remote
+        self._steady = steady
         self._lock = threading.RLock()
         self._started: tuple[SparkSession, SparkSession] | None = None
         self._counted = False
@@ -260,7 +263,7 @@ class Spark:
         self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> list[Integers]:
         self.check_unchanged(plan)
-        kept = Keeping(plan, self._token)
+        kept = Keeping(plan, self._token, steady=self._steady)
         measurement = self._lower(kept, plan, by, statistics)
         with self._frame(plan, kept, measurement.sql, measurement.parameters) as frame:
             found = frame.toArrow()
@@ -276,7 +279,7 @@ class Spark:
     def rows(self, plan: Plan) -> reference.Relation:
         """The rows of a plan: the door for tests. Nothing that an analyst can reach calls it."""
         self.check_unchanged(plan)
-        kept = Keeping(plan, self._token)
+        kept = Keeping(plan, self._token, steady=self._steady)
         lowering = Lowering(SQL, self._roots, kept)
         table = lowering.plan(plan)
         with self._frame(plan, kept, lowering.rows(table), lowering.parameters.given()) as frame:
@@ -286,7 +289,7 @@ class Spark:
         self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> tuple[str, str]:
         """The SQL text of a measurement and Spark's plan for it: for owners and tests."""
-        kept = Keeping(plan, self._token)
+        kept = Keeping(plan, self._token, steady=self._steady)
         measurement = self._lower(kept, plan, by, statistics)
         with self._frame(plan, kept, measurement.sql, measurement.parameters) as frame:
             shown = io.StringIO()
@@ -377,7 +380,7 @@ class Spark:
             if self._started is None:
                 adaptive, plain = self._start()
                 for session in (adaptive, plain):
-                    settle(session, self._conf)
+                    settle(session, self._conf, steady=self._steady)
                 plain.conf.set("spark.sql.adaptive.enabled", "false")
                 if not _is_remote(plain) and "spark.sql.shuffle.partitions" not in self._conf:
                     partitions = str(max(plain.sparkContext.defaultParallelism, 1))

@@ -28,9 +28,8 @@ MAX_INLINED = 200
 class Keeping:
     """Of one measurement: the SELECTs whose rows are to be kept, by name. Nothing is asked about the data."""
 
-    steady = False
-
-    def __init__(self, plan: Plan, token: str) -> None:
+    def __init__(self, plan: Plan, token: str, *, steady: bool) -> None:
+        self.steady = steady
         self.kept: list[tuple[str, str]] = []
         self._prefix = f"{token}_{secrets.token_hex(4)}"
         self._keeps = _size(plan) > MAX_INLINED

@@ -40,6 +40,19 @@ MEANING = {
     "spark.sql.variable.substitute": "false",
 }
 
+# No record decides how the others are worked on: nothing is chosen by sizes, and nothing is planned again
+# once it is known what is empty (docs/decisions/0062).
+STEADY = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+        for rule in ("ConvertToLocalRelation", "PropagateEmptyRelation")
+    ),
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+}
+
 _CATALOGS = "spark.sql.catalog."
 
 # Beginnings of the names of settings that say where and how much.
@@ -66,7 +79,7 @@ _KEPT = (
 )
 
 
-def settle(session: "SparkSession", conf: Mapping[str, str]) -> None:
+def settle(session: "SparkSession", conf: Mapping[str, str], *, steady: bool) -> None:
     """Make a session mean what we mean. It must be one of our own: the owner's settings are the owner's."""
     for key, value in conf.items():
         # Spark says of what it does not know that it cannot be modified; catalogs have names of their own.
@@ -74,7 +87,7 @@ def settle(session: "SparkSession", conf: Mapping[str, str]) -> None:
             session.conf.set(key, value)
     for key in _strange(session):
         session.conf.unset(key)
-    for key, value in MEANING.items():
+    for key, value in {**MEANING, **(STEADY if steady else {})}.items():
         session.conf.set(key, value)
 
 
