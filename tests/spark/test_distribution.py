@@ -149,7 +149,7 @@ def run(folder: Path, *conf: str) -> str:
         start_new_session=True,
     )
     try:
-        out, error = program.communicate(timeout=240)
+        out, error = program.communicate(timeout=600)
     except subprocess.TimeoutExpired:
         os.killpg(program.pid, signal.SIGKILL)
         raise

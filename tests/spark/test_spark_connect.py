@@ -129,7 +129,7 @@ def test_spark_connect_gives_the_same_integers_and_fails_as_quietly(url: str, tm
         [sys.executable, "-W", "ignore", "-c", CLIENT, url, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=500,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=tmp_path,
         check=False,

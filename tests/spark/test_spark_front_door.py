@@ -109,7 +109,7 @@ os._exit(0)
         [sys.executable, "-W", "ignore", "-c", program, str(folder)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=True,
     )
     said = found.stdout.splitlines()

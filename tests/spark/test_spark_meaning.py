@@ -103,7 +103,7 @@ def test_a_cluster_with_nasty_settings_gives_the_same_integers(spark: Any, tmp_p
         [sys.executable, "-W", "ignore", "-c", PROGRAM, str(tmp_path), json.dumps(NASTY)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         cwd=tmp_path,
         check=False,
