@@ -298,6 +298,12 @@ def test_a_cap_counts_the_analyst_s_own_sessions_and_no_others() -> None:
     assert rule_of(state, "other", count("1/3"), None) is Rule.QUERY
 
 
+def test_a_cap_may_be_spent_at_once_and_to_the_last() -> None:
+    state = begun(root("A", 1, cap="1/2"))
+    assert rule_of(state, "s", count("1/2"), "ann") is Rule.QUERY
+    assert left(state, "s", "ann") == Fraction(1, 2)
+
+
 def test_a_root_that_arrives_later_is_a_table_of_every_session() -> None:
     state, _ = act(begun(root("A")), "s", Partition(("p", "q"), "A", BY))
     state, _ = act(state, "s", count("1/4", "p"))
@@ -405,10 +411,12 @@ def upgrade(**spent: dict[str, Any]) -> Upgraded:
 
 
 def test_what_an_older_ledger_spent_is_spent_by_others() -> None:
-    before = begun(root("A", 1, caps={"ann": "1/2"}), root("B"))
-    event = upgrade(A={"": "3/4", "ann": "3/8"}, B={"": 0})
+    before = begun(root("A", 1, caps={"ann": "1/2"}), root("B"), root("C"))
+    event = upgrade(A={"": "3/4", "ann": "3/8"}, B={"": 0}, C={"": 1})
     state = take(before, event)
-    assert changed(state.budgets, event) == amounts(state.budgets, [("A", ""), ("A", "ann"), ("B", "")])
+    of_each = [("A", ""), ("A", "ann"), ("B", ""), ("C", "")]
+    assert changed(state.budgets, event) == amounts(state.budgets, of_each)
+    assert rule_of(state, "s", count("1/1000", "C")) is Rule.QUERY_BOTTOM
     assert amounts(state.budgets, state.budgets.spent) == changed(state.budgets, event)
     assert left(state, "s") == Fraction(1, 4)
     assert left(state, "t", "ann") == Fraction(1, 8)
@@ -428,12 +436,12 @@ def test_what_an_older_ledger_spent_is_spent_by_others() -> None:
     ids=["more than there is", "less than nothing", "no whole units", "of no cap", "of no root"],
 )
 def test_an_older_ledger_brings_along_only_what_was_promised(spent: dict[str, dict[str, Any]]) -> None:
-    with pytest.raises(NotAsRecorded, match="was not promised"):
+    with pytest.raises(NotAsRecorded, match=f"{next(iter(spent))!r} was not promised"):
         take(begun(root("A")), upgrade(**spent))
 
 
 def test_a_ledger_is_upgraded_before_anything_is_spent() -> None:
-    state, _ = act(begun(root("A")), "s", count("1/4"))
+    state, _ = act(begun(root("A"), root("B")), "s", count("1/4"))
     with pytest.raises(NotAsRecorded, match="after something was spent"):
         take(state, upgrade(A={"": "1/4"}))
 

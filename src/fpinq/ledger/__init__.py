@@ -1,14 +1,14 @@
 """What was charged and released, durably. Read it in this order.
 
-1. ``wire``          actions and observations as canonical JSON
+1. ``forms``         what everything is called where it is written; ``wire``  as canonical JSON, and back
 2. ``entries``       the trace, hash-chained; ``totals``  what is spent, as one number in each
    ``alike``         tables that are one table with other columns
-3. ``programs``      sessions under one set of budgets; ``spending``  what is shared of them
-4. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
+3. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
    ``process``       which process this is: a forked one has a copy
-5. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
-6. ``opening``       what is looked at before it is used; ``anchor``  its head, kept elsewhere
-7. ``verify``        the chain recomputed, every step taken again
+4. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
+5. ``opening``       what is looked at before it is used; ``anchor``  its head, kept elsewhere
+6. ``verify``        the chain recomputed, every step taken again; ``sharing``  by several processes
+7. ``upgrade``       from an older format; ``format_1``  what that was
 """
 
 import os
