@@ -23,7 +23,17 @@ from fpinq.model.actions import Query
 from fpinq.model.errors import NotAsRecorded, ProgramError
 from fpinq.model.events import Began, Event, Recorded, Registered, Took, Upgraded
 from fpinq.model.semantics import Rule
-from fpinq.model.sessions import Budgets, Session, alone, decide, opened, owned, seeing, spend
+from fpinq.model.sessions import (
+    Budgets,
+    Session,
+    accounts_of,
+    alone,
+    decide,
+    opened,
+    owned,
+    seeing,
+    spend,
+)
 from fpinq.model.units import amount, units
 
 FORMAT = 1
@@ -141,7 +151,7 @@ class _Reading:
         if decision.transition.rule is not event.rule:
             raise NotAsRecorded(f"the rule is {decision.transition.rule}, not {event.rule}")
         self._charge(event)
-        for root in self.budgets.roots:
+        for root in decision.charged:
             if decision.session.spent(root) > self.charged.get((event.session, root), ZERO):
                 raise NotAsRecorded(f"was charged less at {root!r} than the kernel charges")
         return decision.session
@@ -155,7 +165,7 @@ class _Reading:
             self.charged[event.session, root] = before + cost
             more[root] = units(before + cost) - units(before)
         self.budgets = spend(self.budgets, event.analyst, more)
-        for account in self.budgets.spent:
+        for account in accounts_of(self.budgets, event.analyst, more):
             promised = self.budgets.promised(account)
             if promised is None or self.budgets.spent[account] > units(promised):
                 raise NotAsRecorded("charges more than was promised")

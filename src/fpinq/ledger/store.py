@@ -129,18 +129,20 @@ class Pages:
 
     def after(self, seq: int, until: int = MAX_SEQ) -> Iterator[Line]:
         """The entries after one, oldest first, until another."""
+        return self._paged("entries", seq, until)
+
+    def of_format(self, number: int) -> Iterator[Line]:
+        """The entries of an older format that were set aside, oldest first."""
+        return self._paged(set_aside(number), START.seq, MAX_SEQ)
+
+    def _paged(self, table: str, seq: int, until: int) -> Iterator[Line]:
         while page := self._sql.rows(
-            f"SELECT {_LINE} FROM entries WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {PAGE}", seq, until
+            f"SELECT {_LINE} FROM {table} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {PAGE}", seq, until
         ):
             yield from map(Line._make, page)
             if len(page) < PAGE:
                 return
             seq = page[-1][0]
-
-    def of_format(self, number: int) -> Iterator[Line]:
-        """The entries of an older format that were set aside, oldest first."""
-        rows = self._sql.rows(f"SELECT {_LINE} FROM {set_aside(number)} ORDER BY seq")
-        return (Line(*row) for row in rows)
 
     def of_session(self, session: str, before: int) -> Iterator[Line]:
         """A session's own entries before one, oldest first."""
