@@ -46,7 +46,7 @@ def test_a_newer_client_is_refused_before_anything_is_charged(live: Live) -> Non
 
 def test_a_newer_client_raises_what_the_server_said(live: Live) -> None:
     table = live.connect()["people"]
-    http = table._system._http  # type: ignore[union-attr]
+    http = table.facts.system._http
     http._headers[wire.HEADER] = NEWER
     with pytest.raises(fp.OtherVersion, match="ask its owner to upgrade") as raised:
         table.noisy_count(0.5)
