@@ -17,8 +17,27 @@ from mutations import Mutation, mutations
 HERE = Path(__file__).parent
 MODEL = HERE.parents[1] / "src" / "fpinq" / "model"
 # The rules and the accounting. Expressions, queries and the work bound have suites of their own.
-MODULES = ("accounts", "closed", "plans", "semantics", "traces", "transformations")
-TESTS = ("test_transformations", "test_semantics", "test_accounts", "test_closed", "test_queries")
+MODULES = (
+    "accounts",
+    "closed",
+    "maps",
+    "plans",
+    "semantics",
+    "sessions",
+    "traces",
+    "transformations",
+    "units",
+)
+TESTS = (
+    "test_transformations",
+    "test_semantics",
+    "test_accounts",
+    "test_closed",
+    "test_queries",
+    "test_sessions",
+    "test_units",
+    "test_maps",
+)
 SUITE = [
     *(str(HERE.parent / "model" / f"{name}.py") for name in TESTS),
     str(HERE.parent / "traces"),

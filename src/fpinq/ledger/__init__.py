@@ -1,13 +1,13 @@
-"""What was charged and released, durably. Read it in this order.
+"""What was charged and released, durably: a chain and a store of `model.events`. Read it in this order.
 
 1. ``forms``         what everything is called where it is written; ``wire``  as canonical JSON, and back
-2. ``entries``       the trace, hash-chained; ``totals``  what is spent, as one number in each
+2. ``entries``       events, hash-chained; ``totals``  what is spent, as one number in each
    ``alike``         tables that are one table with other columns
-3. ``ledger``        the kernel's step inside a transaction; ``kept``  the sessions it has ready
+3. ``ledger``        a decision inside a transaction; ``kept``  the sessions it has ready
    ``process``       which process this is: a forked one has a copy
 4. ``store``         what it asks of a database; ``sqlite`` and ``postgres`` are two
 5. ``opening``       what is looked at before it is used; ``anchor``  its head, kept elsewhere
-6. ``verify``        the chain recomputed, every step taken again; ``sharing``  by several processes
+6. ``verify``        the chain recomputed, every event taken again; ``sharing``  by several processes
 7. ``upgrade``       from an older format; ``format_1``  what that was
 """
 

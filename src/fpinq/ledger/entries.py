@@ -138,9 +138,10 @@ MAX_DECODED = 20_000
 # What the entries of a step and of an answer say, and nothing else.
 _ACTION = EVERY | {"session", "analyst", "request", "action", "rule", "charged"}
 _ANSWER = EVERY | {"answers", "released"}
+_NAME = (str, type(None))
 # How a rule stands in an entry: whoever looks only for what is charged looks for this.
 WRITTEN: Mapping[Rule, str] = {rule: f'"rule":{canonical(rule.value)}' for rule in Rule}
-_RULES: Mapping[str, Rule] = {rule.value: rule for rule in Rule}
+_RULES: Mapping[str, tuple[Rule, str]] = {rule.value: (rule, WRITTEN[rule]) for rule in Rule}
 
 
 class Reader:
@@ -160,13 +161,22 @@ class Reader:
             raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
 
     def _took(self, text: str, fields: Mapping[str, Any]) -> Took:
-        action, rule = self._action(text, fields["action"]), _RULES[fields["rule"]]
+        action = self._action(text, fields["action"])
+        rule, written = _RULES[fields["rule"]]
         if fields.keys() != _ACTION:
             raise BadWire("it says more than an action does")
-        if WRITTEN[rule] not in text:
+        if written not in text:
             raise BadWire("its rule is not as it is written")
+        session, analyst, request = fields["session"], fields["analyst"], fields["request"]
+        if (
+            type(session) is not str
+            or session == OWNER
+            or type(analyst) not in _NAME
+            or type(request) not in _NAME
+        ):
+            raise BadWire("its session, analyst or request is no name")
         charged = {root: _charge(cost) for root, cost in fields["charged"].items()}
-        return Took(fields["session"], fields["analyst"], fields["request"], action, rule, charged)
+        return Took(session, analyst, request, action, rule, charged)
 
     def _action(self, text: str, data: Any) -> Action:
         # Keys are sorted and written once, so a text begins with its one action, up to what comes next;
@@ -187,7 +197,16 @@ class Reader:
 def _recorded(fields: Mapping[str, Any]) -> Recorded:
     if fields.keys() != _ANSWER:
         raise BadWire("it says more than an answer does")
-    return Recorded(fields["answers"], from_json(fields["released"], tuple[Released, ...]))
+    return Recorded(fields["answers"], tuple([_released(each) for each in fields["released"]]))
+
+
+def _released(each: Any) -> Released:
+    """As `from_json` reads it; there are as many as there are queries."""
+    if type(each) is int:
+        return each
+    if type(each) is list and all(type(number) is int for number in each):
+        return tuple(each)
+    raise BadWire("no numbers")
 
 
 @lru_cache(MAX_DECODED)

@@ -7,24 +7,57 @@ checks. So every entry is checked by one of them, as it would be alone, and what
 the first bad entry is, and what is wrong with it, is found as it would be alone.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
-from fpinq.ledger.entries import MAX_DECODED, OWNER, WRITTEN, Head, Line, check_next, parsed
+from fpinq.ledger.entries import (
+    MAX_DECODED,
+    OWNER,
+    START,
+    WRITTEN,
+    Head,
+    Line,
+    Reader,
+    check_line,
+    check_next,
+    parsed,
+)
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
 from fpinq.ledger.store import Store
-from fpinq.ledger.verify import Found, Progress, Replay, found_by, through
+from fpinq.ledger.totals import Totals
+from fpinq.ledger.verify import Found, Progress, found_by, through
 from fpinq.ledger.wire import from_json
-from fpinq.model.semantics import Rule
-from fpinq.model.sessions import State, accounts_of, amounts, spend
+from fpinq.model.errors import NotAsRecorded
+from fpinq.model.events import Event, Recorded, Took
+from fpinq.model.maps import Map
+from fpinq.model.semantics import Measure, Rule
+from fpinq.model.sessions import (
+    Account,
+    Budgets,
+    Session,
+    State,
+    accounts_of,
+    amounts,
+    changed,
+    check_answer,
+    decided,
+    opened,
+    spent_more,
+    take_closed,
+)
 from fpinq.model.units import amount, units
 
 # An amount: in units if it is a whole number of them, which is the usual case and a fast one; else exactly.
 Exact = Fraction | int
+
+
+_CHARGED = WRITTEN[Rule.QUERY]
 
 
 class Unbelievable(LedgerCorrupt):
@@ -33,60 +66,111 @@ class Unbelievable(LedgerCorrupt):
 
 @dataclass
 class Share:
-    """Number `number` of `shares`."""
+    """Number `number` of `shares`: what `verify.Replay` is, in tables that are changed in place."""
 
     number: int
     shares: int
-    replay: Replay = field(default_factory=Replay)
+    head: Head = START
+    budgets: Budgets = field(default_factory=Budgets)
+    totals: Totals = field(default_factory=Totals)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    awaited: dict[int, int] = field(default_factory=dict)
+    reader: Reader = field(default_factory=Reader)
+    _own: dict[str, bool] = field(default_factory=dict)
     # What sessions of others were charged at each root.
     _others: dict[str, dict[str, Exact]] = field(default_factory=dict)
+    # What they took of accounts, in units, since the last entry of its own.
+    _believed: dict[Account, int] = field(default_factory=dict)
+
+    @property
+    def state(self) -> State:
+        """What the entries so far made, as far as it is this share's."""
+        self._settle()
+        return State(self.budgets, Map(self.sessions), Map(self.awaited), self.head.seq + 1)
 
     def take(self, stored: Line) -> None:
         """One more entry; LedgerCorrupt if it does not follow."""
-        state = self.replay.state
         if self._is_own(stored):
-            if state.events != stored.seq:
-                self.replay.state = state._replace(events=stored.seq)
-            self.replay.take(stored)
-            return
-        check_next(stored, self.replay.head)
-        self._believe(stored)
-        self.replay.head = Head(stored.seq, stored.hash)
+            self._check(stored)
+        else:
+            self._believe(stored)
+        self.head = Head(stored.seq, stored.hash)
 
     def _is_own(self, stored: Line) -> bool:
         session = stored.session
         if session is None:
             return stored.seq % self.shares == self.number
-        return session == OWNER or crc32(str(session).encode()) % self.shares == self.number
+        own = self._own.get(session)
+        if own is None:
+            own = session == OWNER or crc32(str(session).encode()) % self.shares == self.number
+            self._own[session] = own
+        return own
+
+    # ── its own ──────────────────────────────────────────────────────────────────────
+
+    def _check(self, stored: Line) -> None:
+        """As `Replay.take`, but for where the state is."""
+        fields = check_line(stored, self.head)
+        event = self.reader.event(stored, fields)
+        self._settle()
+        try:
+            self._take(stored.seq, event)
+        except NotAsRecorded as error:
+            raise LedgerCorrupt(stored.seq, str(error)) from None
+        if fields.get("totals") != self.totals.text:
+            raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
+
+    def _take(self, seq: int, event: Event) -> None:
+        """As `sessions.take`."""
+        if type(event) is Took and seq:
+            self._step(seq, event)
+        elif type(event) is Recorded and seq:
+            check_answer(self.awaited.pop(event.answers, None), event)
+        else:
+            self.budgets = take_closed(State(self.budgets, Map(), Map(), seq), event).budgets
+            self.totals.take(changed(self.budgets, event))
+
+    def _step(self, seq: int, event: Took) -> None:
+        decision = decided(self.budgets, self.sessions.get(event.session) or opened(event.analyst), event)
+        self.sessions[event.session] = decision.session
+        label = decision.transition.label
+        if isinstance(label, Measure):
+            self.awaited[seq] = len(label.queries)
+            self.budgets = decision.budgets
+            self.totals.take(changed(self.budgets, event))
+
+    # ── another's ────────────────────────────────────────────────────────────────────
 
     def _believe(self, stored: Line) -> None:
-        """Another's entry: only what it charged, or that it is an answer."""
+        """Only what it charged, or that it is an answer."""
+        if stored.seq != self.head.seq + 1:
+            check_next(stored, self.head)
         try:
             if stored.session is None:
-                self._believe_answer(stored.answers)
-            elif WRITTEN[Rule.QUERY] in stored.text:
-                self._believe_charge(stored, stored.session)
+                del self.awaited[stored.answers]  # type: ignore[arg-type]
+            elif _CHARGED in stored.text:
+                self._believe_charge(stored.seq, stored.session, parsed(stored))
         except (KeyError, AttributeError, TypeError, BadWire) as error:
             raise Unbelievable(stored.seq, f"cannot be read: {error}") from None
 
-    def _believe_answer(self, answers: int | None) -> None:
-        state = self.replay.state
-        if answers is None or answers not in state.awaited:
-            raise BadWire("no answer to a question")
-        self.replay.state = state._replace(awaited=state.awaited.without(answers))
-
-    def _believe_charge(self, stored: Line, session: str) -> None:
-        state, fields = self.replay.state, parsed(stored)
+    def _believe_charge(self, seq: int, session: str, fields: dict[str, Any]) -> None:
         if fields["rule"] != Rule.QUERY:
             return
-        more: dict[str, int] = {}
-        charges = self._others.setdefault(session, {})
+        more, charges = {}, self._others.setdefault(session, {})
         for root, cost in fields["charged"].items():
+            if root not in self.budgets.roots:
+                raise BadWire("a charge of no data set")
             charges[root], more[root] = _added(charges.get(root, 0), cost)
-        budgets = spend(state.budgets, fields["analyst"], more)
-        self.replay.totals.take(amounts(budgets, accounts_of(budgets, fields["analyst"], more)))
-        awaited = state.awaited.put(stored.seq, len(fields["action"]["queries"]))
-        self.replay.state = State(budgets, state.sessions, awaited, stored.seq + 1)
+        for account in accounts_of(self.budgets, fields["analyst"], more):
+            self._believed[account] = self._believed.get(account, 0) + more[account[0]]
+        self.awaited[seq] = len(fields["action"]["queries"])
+
+    def _settle(self) -> None:
+        """What was believed since the last entry of its own counts from now on."""
+        if self._believed:
+            self.budgets = spent_more(self.budgets, self._believed)
+            self.totals.take(amounts(self.budgets, self._believed))
+            self._believed.clear()
 
 
 def _added(before: Exact, cost: str) -> tuple[Exact, int]:
@@ -112,12 +196,19 @@ def shared_out(
     store: Store, last: int, expect_head: str | None, progress: Progress, jobs: int
 ) -> list[Found]:
     """What each share found; LedgerCorrupt, with the first bad entry of all of them."""
+    if jobs == 1:
+        return together([share_of(store, last, expect_head, progress, 0, 1)])
     with ProcessPoolExecutor(jobs - 1) as pool:
         others = [
             pool.submit(_of_address, store.address, last, expect_head, number, jobs)
             for number in range(1, jobs)
         ]
-        found = [_share(store, last, expect_head, progress, 0, jobs), *(other.result() for other in others)]
+        own = share_of(store, last, expect_head, progress, 0, jobs)
+        return together([own, *(other.result() for other in others)])
+
+
+def together(found: Sequence[Found | LedgerCorrupt]) -> list[Found]:
+    """What all shares found; LedgerCorrupt, as one process would find it, if one of them found that."""
     if corrupt := [each for each in found if isinstance(each, LedgerCorrupt)]:
         raise min(corrupt, key=lambda error: (error.seq, isinstance(error, Unbelievable)))
     return [each for each in found if isinstance(each, Found)]
@@ -130,15 +221,16 @@ def _of_address(
     from fpinq.ledger import open_store
 
     with closing(open_store(address, create=False)) as store:
-        return _share(store, last, expect_head, lambda done, total: None, number, shares)
+        return share_of(store, last, expect_head, lambda done, total: None, number, shares)
 
 
-def _share(
+def share_of(
     store: Store, last: int, expect_head: str | None, progress: Progress, number: int, shares: int
 ) -> Found | LedgerCorrupt:
+    """What one share finds."""
     share = Share(number, shares)
     try:
         expected = through(store, last, expect_head, progress, share.take)
     except LedgerCorrupt as error:
         return error
-    return found_by(share.replay, expected)
+    return found_by(share.head, share.state, expected)

@@ -93,11 +93,11 @@ def verify(
     """Verify a ledger; LedgerCorrupt, with the first bad entry, if it is not what was written.
 
     expect_head is a hash that was written down: it must be that of an entry,
-    so that no older copy was put back. With several jobs a long ledger is
-    shared out over that many processes.
+    so that no older copy was put back. A long ledger is shared out over as
+    many processes as there are jobs.
     """
     beside = read_beside(store)
-    if jobs > 1 and beside.last >= WORTH_SHARING:
+    if beside.last >= WORTH_SHARING:
         from fpinq.ledger.sharing import shared_out
 
         found = shared_out(store, beside.last, expect_head, progress, jobs)
@@ -147,7 +147,7 @@ def replayed(store: Store, last: int, expect_head: str | None, progress: Progres
     """The entries up to the last one, replayed. What is written meanwhile is left for the next time."""
     whole = Replay()
     expected = through(store, last, expect_head, progress, whole.take)
-    return found_by(whole, expected)
+    return found_by(whole.head, whole.state, expected)
 
 
 def through(
@@ -168,14 +168,13 @@ def through(
     return expected
 
 
-def found_by(whole: Replay, expected: bool) -> Found:
+def found_by(head: Head, state: State, expected: bool) -> Found:
     """What a replay found, with the certificate of every session's accounts."""
-    state = whole.state
     sessions = [state.sessions[name] for name in state.sessions]
     for session in sessions:
         certify(session.configuration.accounts)
     spent = {name: sum((each.spent(name) for each in sessions), ZERO) for name in state.budgets.roots}
-    return Found(whole.head, expected, len(sessions), len(state.awaited), state.budgets, spent)
+    return Found(head, expected, len(sessions), len(state.awaited), state.budgets, spent)
 
 
 def concluded(found: Sequence[Found], beside: Beside) -> Report:

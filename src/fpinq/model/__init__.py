@@ -12,5 +12,8 @@
 7. ``actions``        what a client program can do; ``closed``  and nothing else
 8. ``semantics``      configurations and `step`: one function per rule
 9. ``traces``         what an observer sees, with exact probabilities
-   ``notation``       all of it as the paper writes it
+10. ``events``        all that is ever written down
+    ``sessions``      programs under one set of budgets: the fold of events, and where a session steps
+    ``units``         what sessions see of each other's spending; ``maps``  that never change
+11. ``notation``      all of it as the paper writes it
 """

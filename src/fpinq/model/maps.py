@@ -14,6 +14,7 @@ V = TypeVar("V")
 # What no map holds: beside a key, what was there is gone; and what is not there.
 _GONE: Any = object()
 _ABSENT: Any = object()
+_EMPTY: dict[Any, Any] = {}
 # As little as this is always copied.
 _FEW = 16
 
@@ -23,9 +24,8 @@ class Map(Mapping[K, V], Generic[K, V]):
 
     __slots__ = ("_late", "_rest")
 
-    def __init__(self, rest: Mapping[K, V] | None = None, late: Mapping[K, V] | None = None) -> None:
-        self._rest: Mapping[K, V] = {} if rest is None else rest
-        self._late: Mapping[K, V] = {} if late is None else late
+    def __init__(self, rest: Mapping[K, V] = _EMPTY, late: Mapping[K, V] = _EMPTY) -> None:
+        self._rest, self._late = rest, late
 
     def put(self, key: K, value: V) -> "Map[K, V]":
         """The same, but for one thing."""

@@ -128,7 +128,7 @@ def take(state: State, event: Event) -> State:
 
 def take_closed(state: State, event: Event) -> State:
     """The same, of an event whose action `check_closed` has let pass."""
-    if isinstance(event, Began) != (state.events == 0):
+    if (type(event) is Began) != (state.events == 0):
         raise NotAsRecorded("a ledger begins once")
     match event:
         case Took():
@@ -152,12 +152,16 @@ def took(state: State, event: Took) -> State:
 
 def recorded(state: State, event: Recorded) -> State:
     """An answer, to a query that was charged and not yet answered."""
-    awaited = state.awaited.get(event.answers)
+    check_answer(state.awaited.get(event.answers), event)
+    return State(state.budgets, state.sessions, state.awaited.without(event.answers), state.events + 1)
+
+
+def check_answer(awaited: int | None, event: Recorded) -> None:
+    """NotAsRecorded unless it is as many answers as were awaited; None is none at all."""
     if awaited is None:
         raise NotAsRecorded("answers what was not asked, or was answered before")
     if len(event.released) != awaited:
         raise NotAsRecorded("does not release what was asked for")
-    return State(state.budgets, state.sessions, state.awaited.without(event.answers), state.events + 1)
 
 
 def owned(budgets: Budgets, event: Event, number: int) -> Budgets:
@@ -242,7 +246,8 @@ def decide_closed(budgets: Budgets, session: Session, action: Action) -> Decisio
 def after(budgets: Budgets, session: Session, transition: Transition) -> Decision:
     """What a step leaves. A charge is in units for the others; it counts at once, for all of them."""
     if transition.rule is not Rule.QUERY:
-        return Decision(session._replace(configuration=transition.configuration), budgets, transition, {})
+        then = Session(session.analyst, transition.configuration, session.taken, session.queries)
+        return Decision(then, budgets, transition, {})
     accounts = transition.configuration.accounts
     cost = charged(session.configuration.accounts, accounts)
     taken = {name: units(accounts.counters[Root(name)]) for name in cost}
@@ -268,17 +273,23 @@ def left_to(budgets: Budgets, session: Session) -> dict[Root, Fraction]:
 
 def by_others(budgets: Budgets, account: Account, session: Session) -> int:
     """What the others have spent of an account: all that is spent, less what the session took itself."""
-    name, analyst = account
-    spent: int = budgets.spent.get(account, 0) if analyst else budgets.spent[account]
-    return spent - session.taken.get(name, 0)
+    spent: int = budgets.spent.get(account, 0)
+    return spent - session.taken.get(account[0], 0)
 
 
 def spend(budgets: Budgets, analyst: str | None, more: Mapping[str, int]) -> Budgets:
     """The budgets, with so many more units of each root spent by an analyst."""
+    if not more:
+        return budgets
+    return spent_more(budgets, {each: more[each[0]] for each in accounts_of(budgets, analyst, more)})
+
+
+def spent_more(budgets: Budgets, more: Mapping[Account, int]) -> Budgets:
+    """The budgets, with so many more units of accounts spent."""
     spent = budgets.spent
-    for account in accounts_of(budgets, analyst, more):
-        spent = spent.put(account, spent.get(account, 0) + more[account[0]])
-    return Budgets(budgets.roots, budgets.since, spent, budgets.frozen) if more else budgets
+    for account, number in more.items():
+        spent = spent.put(account, spent.get(account, 0) + number)
+    return Budgets(budgets.roots, budgets.since, spent, budgets.frozen)
 
 
 def accounts_of(budgets: Budgets, analyst: str | None, names: Iterable[str]) -> list[Account]:
@@ -427,10 +438,10 @@ def check_same(known: Registered, root: Registered, *, but_shape: bool = False) 
 def changed(budgets: Budgets, event: Event) -> dict[Account, Amounts]:
     """The accounts that an event changed, as they are after it."""
     match event:
+        case Took(analyst=analyst, charged=cost):
+            return amounts(budgets, accounts_of(budgets, analyst, cost)) if cost else {}
         case Registered(name=name):
             return amounts(budgets, [(name, "")])
-        case Took(analyst=analyst, charged=cost) if cost:
-            return amounts(budgets, accounts_of(budgets, analyst, cost))
         case Upgraded(spent=spent):
             return amounts(budgets, [(root, who) for root, each in spent.items() for who in each])
         case _:

@@ -15,6 +15,7 @@ its arguments, row by row or key by key.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Literal as Tag
 
 from fpinq.model.accounts import UNBOUNDED, Stability, Unbounded
@@ -567,8 +568,13 @@ def deepest(part: object) -> int:
             return max(map(deepest, part), default=0)
         case LiteralTable():
             return 0
-    own = [getattr(part, f.name) for f in fields(part)] if is_dataclass(part) else []
-    return max(map(deepest, own), default=0)
+    kind: type = type(part)
+    return max([deepest(getattr(part, name)) for name in _parts_of(kind)], default=0)
+
+
+@cache
+def _parts_of(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name != "op") if is_dataclass(kind) else ()
 
 
 def joined_schema(left: Schema, right: Schema) -> Schema:
