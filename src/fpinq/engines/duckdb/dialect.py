@@ -197,6 +197,9 @@ class DuckDBDialect(Dialect):
     def shared(self, name: str, select: str) -> str:
         return f"{name} AS MATERIALIZED ({select})"
 
+    def where(self, predicate: str) -> str:
+        return predicate
+
     def same(self, a: str, b: str) -> str:
         return f"{a} IS NOT DISTINCT FROM {b}"
 

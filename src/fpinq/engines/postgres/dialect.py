@@ -213,6 +213,11 @@ class PostgresDialect(Dialect):
     def shared(self, name: str, select: str) -> str:
         return f"{name} AS MATERIALIZED ({select})"
 
+    def where(self, predicate: str) -> str:
+        # How many rows pass is not guessed then, neither from statistics of the data nor, of an expression
+        # that has none, as next to nothing: PostgreSQL would sort what it should hash.
+        return f"coalesce({predicate}, FALSE)"
+
     def same(self, a: str, b: str) -> str:
         return f"{a} IS NOT DISTINCT FROM {b}"
 

@@ -100,26 +100,26 @@ class Found:
     hidden: frozenset[str]
 
 
+# One row per column, with what holds of the table beside it. Read with it are its partitions, and tables
+# that inherit from it.
 _TABLE = """
-SELECT c.oid::bigint, c.relkind::text, has_schema_privilege(n.oid, 'USAGE'),
-       c.relrowsecurity AND row_security_active(c.oid)
-FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'm', 'v', 'f')
-"""
-# Tables that are read with a table: its partitions, and those that inherit from it.
-_BELOW = """
-WITH RECURSIVE below(oid) AS (
-    SELECT inhrelid FROM pg_inherits WHERE inhparent = $1::oid
+WITH RECURSIVE found AS (
+    SELECT c.oid, c.relkind, n.oid AS schema, c.relrowsecurity FROM pg_class AS c
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'm', 'v', 'f')),
+below AS (
+    SELECT inhrelid AS oid FROM pg_inherits JOIN found ON inhparent = found.oid
     UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below AS b ON i.inhparent = b.oid)
-SELECT 1 FROM below JOIN pg_class AS c USING (oid) WHERE c.relkind NOT IN ('r', 'p')
-"""
-_COLUMNS = """
-SELECT a.attname::text, CASE WHEN n.nspname = 'pg_catalog' AND t.typtype = 'b' THEN t.typname::text
-                        ELSE '' END, format_type(a.atttypid, a.atttypmod), a.attgenerated = 'v',
-       has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
-     JOIN pg_namespace AS n ON n.oid = t.typnamespace
-WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+SELECT f.oid::bigint, f.relkind::text, has_schema_privilege(f.schema, 'USAGE'),
+    f.relrowsecurity AND row_security_active(f.oid),
+    EXISTS (SELECT FROM below JOIN pg_class AS c USING (oid) WHERE c.relkind NOT IN ('r', 'p')),
+    a.attname::text, a.attgenerated = 'v', has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
+    CASE WHEN n.nspname = 'pg_catalog' AND t.typtype = 'b' THEN t.typname::text
+         ELSE format_type(a.atttypid, a.atttypmod) || ', of your own' END
+FROM found AS f LEFT JOIN (pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+     JOIN pg_namespace AS n ON n.oid = t.typnamespace)
+     ON a.attrelid = f.oid AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
 """
 _NAMES = """
 SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -133,10 +133,10 @@ def find(database: Statements, place: Place) -> Found:
     if not found:
         names = [name for (name,) in database.rows(_NAMES, [place.schema])]
         raise BadData(f"the database has no table {str(place)!r}{suggest(place.table, names)}")
-    ((oid, kind, usable, secured),) = found
+    oid, kind, usable, secured, elsewhere, *_ = found[0]
     if kind in _COMPUTED:
         raise BadData(f"{str(place)!r} is {_COMPUTED[kind]}, computed as it is read: {_INSTEAD}")
-    if database.rows(_BELOW, [oid]):
+    if elsewhere:
         raise BadData(f"a part of {str(place)!r} is not stored in this database: {_INSTEAD}")
     if not usable:
         raise BadData(
@@ -147,12 +147,11 @@ def find(database: Statements, place: Place) -> Found:
             f"row security decides which rows of {str(place)!r} the role sees: give it BYPASSRLS, "
             f"or {_INSTEAD}"
         )
-    columns = database.rows(_COLUMNS, [oid])
-    for name, _, _, computed, _ in columns:
-        if computed:
-            raise BadData(f"column {name!r} of {str(place)!r} is computed as it is read: make it STORED")
-    types = tuple((name, type_ or written) for name, type_, written, _, _ in columns)
-    return Found(place, oid, types, frozenset(name for name, _, _, _, readable in columns if not readable))
+    columns = [row[5:] for row in found if row[5] is not None]
+    if computed := [name for name, computed, _, _ in columns if computed]:
+        raise BadData(f"column {computed[0]!r} of {str(place)!r} is computed as it is read: make it STORED")
+    hidden = frozenset(name for name, _, readable, _ in columns if not readable)
+    return Found(place, oid, tuple((name, type_) for name, _, _, type_ in columns), hidden)
 
 
 def holds(database: Statements, found: Found) -> bool:

@@ -210,6 +210,9 @@ class SparkDialect(Dialect):
     def shared(self, name: str, select: str) -> str:
         return f"{name} AS ({select})"  # its exchanges are computed once
 
+    def where(self, predicate: str) -> str:
+        return predicate
+
     def same(self, a: str, b: str) -> str:
         return f"{a} <=> {b}"
 

@@ -268,6 +268,10 @@ class Dialect(ABC):
         """What WITH says of a SELECT that is used several times: computed once, if that can be said."""
 
     @abstractmethod
+    def where(self, predicate: str) -> str:
+        """What follows WHERE: true on exactly the rows on which the predicate is."""
+
+    @abstractmethod
     def same(self, a: str, b: str) -> str:
         """Whether two values are equal, or both null: never null."""
 

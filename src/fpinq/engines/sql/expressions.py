@@ -211,7 +211,8 @@ class Scope:
             below = f"SELECT *, {bound} FROM {source} AS d"
             source = f"({self.dialect.barrier(below) if level in self.barriers else below})"
         listed = ", ".join(f"{code.sql} AS {name}" for name, code in outputs)
-        return f"SELECT {listed} FROM {source} AS d" + (f" WHERE {where.sql}" if where else "")
+        end = f" WHERE {self.dialect.where(where.sql)}" if where else ""
+        return f"SELECT {listed} FROM {source} AS d{end}"
 
     def code(self, sql: str, type_: Type, *parts: Code, times: int = 1, **known: Any) -> Code:
         """SQL made of parts, each mentioned `times` times."""
