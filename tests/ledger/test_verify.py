@@ -111,6 +111,7 @@ EDITS: dict[str, tuple[int, Damage]] = {
     "an account removed": (9, lambda c: c.execute("DELETE FROM accounts WHERE analyst = 'alice'")),
     "a head set back": (8, lambda c: c.execute("UPDATE head SET seq = 7")),
     "no head": (0, lambda c: c.execute("DELETE FROM head")),
+    "bytes for text": (3, lambda c: c.execute("UPDATE entries SET text = CAST(text AS BLOB) WHERE seq = 3")),
 }  # fmt: skip
 
 
@@ -124,7 +125,13 @@ def test_what_was_edited_is_found(edit: str, path: Path) -> None:
     assert main(["ledger", "verify", str(path)]) == 1
 
 
-SHARED_OUT = ["an edited text", "a deleted entry", "an answer filed elsewhere", "an account set back"]
+SHARED_OUT = [
+    "an edited text",
+    "a deleted entry",
+    "an answer filed elsewhere",
+    "an account set back",
+    "a head set back",
+]
 
 
 @pytest.mark.parametrize("edit", [None, *SHARED_OUT])
@@ -167,6 +174,9 @@ FORGED: dict[str, tuple[int, Callable[[dict[str, Any]], object]]] = {
     "an answer too few": (4, lambda f: f.update(released=[])),
     "an answer that says more": (4, lambda f: f.update(note="refund")),
     "an action that says more": (6, lambda f: f.update(note="refund")),
+    "a kind that is no word": (6, lambda f: f.update(kind=[])),
+    "a session of nobody": (9, lambda f: f.update(session="")),
+    "a budget that is no text": (1, lambda f: f.update(budget=2)),
     "a larger budget": (1, lambda f: f.update(budget="2")),
     "a second beginning": (2, lambda f: [f.clear(), f.update(kind="ledger", id="x", format=1)]),
 }
@@ -184,6 +194,8 @@ def test_a_forged_chain_does_not_survive_the_kernel(forgery: str, path: Path) ->
     damage(path, lambda c: rewrite(c, seq, with_place))
     if forgery == "a second beginning":
         damage(path, lambda c: c.execute("UPDATE entries SET session = '', request = NULL WHERE seq = 2"))
+    if forgery == "a session of nobody":
+        damage(path, lambda c: c.execute("UPDATE entries SET session = '' WHERE seq = 9"))
     if forgery == "an answer to no question":
         damage(path, lambda c: c.execute("UPDATE entries SET answers = 2 WHERE seq = 4"))
     with pytest.raises(LedgerCorrupt) as found:

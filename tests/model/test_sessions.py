@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -19,6 +19,7 @@ from fpinq.model.queries import Count
 from fpinq.model.semantics import Measure, Rule, Told
 from fpinq.model.sessions import (
     NOTHING,
+    Budgets,
     Session,
     State,
     amounts,
@@ -34,7 +35,7 @@ from fpinq.model.sessions import (
     opened,
     take,
 )
-from fpinq.model.transformations import Identity, Partitioning
+from fpinq.model.transformations import Concat, Identity, Partitioning
 from fpinq.model.units import amount
 
 ANALYSTS = {"x": "ann", "y": "ann", "z": "bob", "w": None}
@@ -328,6 +329,19 @@ def test_a_frozen_root_is_not_measured_and_not_charged() -> None:
     assert rule_of(state, "s", count("1/4", "B")) is Rule.QUERY
     state = take(state, Unfroze("A"))
     assert rule_of(state, "s", count("1/4", "t")) is Rule.QUERY
+
+
+def test_of_several_frozen_roots_the_first_by_name_is_said() -> None:
+    state = begun(root("B"), root("A"), Froze("B"), Froze("A"))
+    state, _ = act(state, "s", Assign("t", Concat(), ("B", "A")))
+    with pytest.raises(errors.Frozen) as refused:
+        act(state, "s", count("1/4", "t"))
+    assert refused.value.name == "A"
+
+
+@pytest.mark.parametrize("kind", [Budgets, *get_args(Event)], ids=lambda kind: kind.__name__)
+def test_what_is_written_down_and_what_is_shared_cannot_change(kind: Any) -> None:
+    assert kind.__dataclass_params__.frozen
 
 
 def test_a_decision_leaves_what_it_was_made_on_as_it_was() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
+from types import NoneType
 from typing import Any, NamedTuple
 
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
@@ -138,7 +139,7 @@ MAX_DECODED = 20_000
 # What the entries of a step and of an answer say, and nothing else.
 _ACTION = EVERY | {"session", "analyst", "request", "action", "rule", "charged"}
 _ANSWER = EVERY | {"answers", "released"}
-_NAME = (str, type(None))
+_NAME = (str, NoneType)
 # How a rule stands in an entry: whoever looks only for what is charged looks for this.
 WRITTEN: Mapping[Rule, str] = {rule: f'"rule":{canonical(rule.value)}' for rule in Rule}
 _RULES: Mapping[str, tuple[Rule, str]] = {rule.value: (rule, WRITTEN[rule]) for rule in Rule}
@@ -167,16 +168,11 @@ class Reader:
             raise BadWire("it says more than an action does")
         if written not in text:
             raise BadWire("its rule is not as it is written")
-        session, analyst, request = fields["session"], fields["analyst"], fields["request"]
-        if (
-            type(session) is not str
-            or session == OWNER
-            or type(analyst) not in _NAME
-            or type(request) not in _NAME
-        ):
-            raise BadWire("its session, analyst or request is no name")
+        session, analyst = fields["session"], fields["analyst"]
+        if type(session) is not str or session == OWNER or type(analyst) not in _NAME:
+            raise BadWire("its session or its analyst is no name")
         charged = {root: _charge(cost) for root, cost in fields["charged"].items()}
-        return Took(session, analyst, request, action, rule, charged)
+        return Took(session, analyst, fields["request"], action, rule, charged)
 
     def _action(self, text: str, data: Any) -> Action:
         # Keys are sorted and written once, so a text begins with its one action, up to what comes next;

@@ -112,23 +112,23 @@ class Share:
         """As `Replay.take`, but for where the state is."""
         fields = check_line(stored, self.head)
         event = self.reader.event(stored, fields)
-        self._settle()
+        if self._believed:
+            self._settle()
         try:
-            self._take(stored.seq, event)
+            if type(event) is Took and stored.seq:
+                self._step(stored.seq, event)
+            elif type(event) is Recorded and stored.seq:
+                check_answer(self.awaited.pop(event.answers, None), event)
+            else:
+                self._owned(stored.seq, event)
         except NotAsRecorded as error:
             raise LedgerCorrupt(stored.seq, str(error)) from None
         if fields.get("totals") != self.totals.text:
             raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
 
-    def _take(self, seq: int, event: Event) -> None:
-        """As `sessions.take`."""
-        if type(event) is Took and seq:
-            self._step(seq, event)
-        elif type(event) is Recorded and seq:
-            check_answer(self.awaited.pop(event.answers, None), event)
-        else:
-            self.budgets = take_closed(State(self.budgets, Map(), Map(), seq), event).budgets
-            self.totals.take(changed(self.budgets, event))
+    def _owned(self, seq: int, event: Event) -> None:
+        self.budgets = take_closed(State(self.budgets, Map(), Map(), seq), event).budgets
+        self.totals.take(changed(self.budgets, event))
 
     def _step(self, seq: int, event: Took) -> None:
         decision = decided(self.budgets, self.sessions.get(event.session) or opened(event.analyst), event)
@@ -167,10 +167,9 @@ class Share:
 
     def _settle(self) -> None:
         """What was believed since the last entry of its own counts from now on."""
-        if self._believed:
-            self.budgets = spent_more(self.budgets, self._believed)
-            self.totals.take(amounts(self.budgets, self._believed))
-            self._believed.clear()
+        self.budgets = spent_more(self.budgets, self._believed)
+        self.totals.take(amounts(self.budgets, self._believed))
+        self._believed.clear()
 
 
 def _added(before: Exact, cost: str) -> tuple[Exact, int]:

@@ -450,7 +450,7 @@ def changed(budgets: Budgets, event: Event) -> dict[Account, Amounts]:
 
 def amounts(budgets: Budgets, accounts: Iterable[Account]) -> dict[Account, Amounts]:
     """What is spent of accounts, and their totals."""
-    return {account: (budgets.spent[account], _total(budgets, account)) for account in accounts}
+    return {account: (budgets.spent.get(account, 0), _total(budgets, account)) for account in accounts}
 
 
 def _total(budgets: Budgets, account: Account) -> int:
