@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from fpinq.engines import frames, reference, rows, text
 from fpinq.engines.files import Files, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
+from fpinq.engines.persons import persons_of
 from fpinq.engines.reference import PersonBag, Relation
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
@@ -57,9 +58,7 @@ class ReferenceEngine:
             for t, source in tables.items()
         }
         relations = {t: table for t, (table, _) in found.items()}
-        shape = Persons(unit, tuple((t, table.schema) for t, table in relations.items()))
-        if len({table.schema.type_of(unit) for table in relations.values()}) != 1:
-            raise BadData(f"{unit!r} must have the same type in every table")
+        shape = persons_of(unit, {t: table.schema for t, table in relations.items()})
         empty = {t: Relation(table.schema, ()) for t, table in relations.items()}
         rows: dict[Value, dict[str, list[tuple[Value, ...]]]] = {}
         for t, table in relations.items():

@@ -7,7 +7,7 @@ from fpinq.model.expressions import Schema
 from fpinq.model.plans import Persons
 
 
-def shape_of(unit: str, schemas: Mapping[str, Schema]) -> Persons:
+def persons_of(unit: str, schemas: Mapping[str, Schema]) -> Persons:
     """The shape of a root of persons; BadData unless every table tells them by the same kind of column."""
     if not schemas:
         raise BadData("persons need one or more tables")

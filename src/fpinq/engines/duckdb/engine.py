@@ -22,7 +22,7 @@ from fpinq.engines.duckdb.database import Database, Looking
 from fpinq.engines.duckdb.dialect import SQL
 from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
-from fpinq.engines.persons import shape_of
+from fpinq.engines.persons import persons_of
 from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source
 from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
@@ -115,7 +115,7 @@ class DuckDB:
                 for table, data in tables.items()
             }
             stored = {table: relation for table, (_, relation) in added.items()}
-            shape = shape_of(unit, {table: relation.schema for table, relation in stored.items()})
+            shape = persons_of(unit, {table: relation.schema for table, relation in stored.items()})
             self._roots[name] = PersonSource(shape, stored)
             self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape

@@ -12,6 +12,7 @@ from math import inf
 from fpinq.engines import reference
 from fpinq.engines.interface import Fingerprint
 from fpinq.engines.owner import in_our_words, unreadable
+from fpinq.engines.persons import persons_of
 from fpinq.engines.postgres import sources, trial
 from fpinq.engines.postgres.database import Database, Statements
 from fpinq.engines.postgres.dialect import POSTGRES
@@ -77,7 +78,7 @@ class Postgres:
             return stored.schema
 
     @in_our_words(unreadable)
-    def add_persons(
+    def addpersons_of(
         self,
         name: str,
         tables: Mapping[str, object],
@@ -99,7 +100,7 @@ class Postgres:
                 for table, source in tables.items()
             }
             stored = {table: relation for table, (_, relation) in added.items()}
-            shape = _persons(unit, {table: relation.schema for table, relation in stored.items()})
+            shape = persons_of(unit, {table: relation.schema for table, relation in stored.items()})
             self._roots[name] = PersonSource(shape, stored)
             self._found[name] = tuple(found for found, _ in added.values())
             return shape
@@ -237,18 +238,6 @@ def _stored(
     found = sources.find(statements, sources.Place.of(source))
     columns = sources.convert(found, schema, lengths)
     return found, sources.as_source(columns, found.place)
-
-
-def _persons(unit: str, schemas: Mapping[str, Schema]) -> Persons:
-    """The shape of tables about the same persons; BadData if they cannot be."""
-    if not schemas:
-        raise BadData("persons need one or more tables")
-    for table, schema in schemas.items():
-        if unit not in schema.names():
-            raise BadData(f"table {table!r} has no column {unit!r} to tell the persons by")
-    if len({schema.type_of(unit) for schema in schemas.values()}) > 1:
-        raise BadData(f"{unit!r} must have the same type in every table")
-    return Persons(unit, tuple(schemas.items()))
 
 
 def _declared(contents: Mapping[str, str]) -> dict[sources.Place, str]:

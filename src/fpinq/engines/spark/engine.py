@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from fpinq.engines import reference
 from fpinq.engines.interface import Fingerprint
 from fpinq.engines.owner import in_our_words, unreadable
-from fpinq.engines.persons import shape_of
+from fpinq.engines.persons import persons_of
 from fpinq.engines.spark import progress, sources, trial
 from fpinq.engines.spark.dialect import SQL
 from fpinq.engines.spark.java import find_java
@@ -160,7 +160,7 @@ class Spark:
                 for table, data in tables.items()
             }
             stored = {table: relation for table, (relation, _) in added.items()}
-            shape = shape_of(unit, {table: relation.schema for table, relation in stored.items()})
+            shape = persons_of(unit, {table: relation.schema for table, relation in stored.items()})
             self._roots[name] = PersonSource(shape, stored)
             self._holds[name] = tuple(hold for _, hold in added.values())
             return shape

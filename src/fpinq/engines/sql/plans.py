@@ -586,14 +586,13 @@ def _grouped(
     groups = [*names, *[UNIT] * table.per_person]
     computed = [f"{sql} AS {name}" for aggregate in sums for name, sql in aggregate.computed]
     # A group without keys exists only if it has a member.
-    end = f" GROUP BY {', '.join(groups)}" if groups else ""
-    inner = f"(SELECT {', '.join([*groups, *computed, 'count(*) AS n'])} FROM {source} AS d{end})"
-    empty = "" if groups else " WHERE n > 0"
+    end = f"GROUP BY {', '.join(groups)}" if groups else "HAVING count(*) > 0"
+    inner = f"(SELECT {', '.join([*groups, *computed]) or '1'} FROM {source} AS d {end})"
     codes = [*known, *(aggregate.result for aggregate in sums)]
     columns = as_columns(codes)
     outer = [f"{code.sql} AS {column.sql}" for code, column in zip(codes, columns, strict=True)]
     outer += [UNIT] * table.per_person
-    source = f"(SELECT {', '.join(outer)} FROM {inner} AS d{empty})"
+    source = f"(SELECT {', '.join(outer)} FROM {inner} AS d)"
     return Relation(source, schema, columns, table.per_person)
 
 

@@ -24,5 +24,5 @@ def unique_per_key(table: Relation, source: str, keys: Sequence[str], dialect: D
     """Groups of one: what they have only is the record."""
     only = [f"{dialect.only(column.sql, column.type)} AS {column.sql}" for column in table.columns]
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
-    members = f"(SELECT {', '.join([*keys, *only])}, count(*) AS n FROM {source} AS d{by})"
-    return f"(SELECT * FROM {members} AS d WHERE n = 1)"
+    # Not by WHERE, above: a filter there is one that DuckDB moves, together with a join's condition.
+    return f"(SELECT {', '.join([*keys, *only])} FROM {source} AS d{by} HAVING count(*) = 1)"
