@@ -153,6 +153,12 @@ def test_a_session_s_own_events_make_it_whatever_the_others_did() -> None:
     assert resumed > 200
 
 
+def test_a_session_that_spent_all_there_is_comes_back() -> None:
+    state, took = act(begun(root("A"), root("B")), "s", count(1))
+    again = followed(state.budgets, opened(None), took, 3)
+    assert (again.queries, again.taken) == (1, state.sessions["s"].taken)
+
+
 def test_no_interleaving_spends_more_than_a_budget_or_a_cap() -> None:
     refused = 0
     for events, states in RUNS:
