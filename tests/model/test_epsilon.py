@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fpinq.model.clamps import Clamp
+from fpinq.model.closed import check_closed
 from fpinq.model.epsilon import LONGEST_EXPONENT, budget, decimal_down, epsilon, rational
-from fpinq.model.errors import BadEpsilon
+from fpinq.model.errors import BadAction, BadEpsilon
+from fpinq.model.expressions import Column
+from fpinq.model.queries import Rank, Sum
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,30 @@ class LyingFraction(Fraction):
         return False
 
 
+class Rational(int):
+    """What Fraction takes the parts of, as they are."""
+
+    numerator = denominator = None  # type: ignore[assignment]
+
+
+def odd(numerator: int, denominator: int) -> Fraction:
+    rational = Rational()
+    rational.numerator, rational.denominator = numerator, denominator  # type: ignore[assignment]
+    return Fraction(rational)
+
+
+# Each is a Fraction and no subclass of it.
+ODD_FRACTIONS = [
+    odd(LyingInt(5), 1),
+    odd(1, LyingInt(5)),
+    odd(5, -1),
+    odd(-5, -1),
+    odd(2, 4),
+    odd(1, 0),
+]
+
 REFUSED = [
+    *ODD_FRACTIONS,
     True,
     False,
     None,
@@ -111,6 +138,14 @@ REFUSED = [
 def test_what_is_not_an_exact_positive_number_is_refused(refused: object) -> None:
     with pytest.raises(BadEpsilon):
         epsilon(refused)
+
+
+@pytest.mark.parametrize("number", ODD_FRACTIONS)
+def test_a_fraction_is_two_ints_in_lowest_terms_wherever_a_program_says_one(number: Fraction) -> None:
+    assert rational(number) is None
+    for query in (Rank(Clamp(Column("x"), 0, 9), number), Sum(Clamp(Column("x"), 0, 9, number))):
+        with pytest.raises(BadAction, match="a Fraction of two ints"):
+            check_closed(query, type(query))
 
 
 def test_a_budget_may_be_zero_and_an_epsilon_may_not() -> None:

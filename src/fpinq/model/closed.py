@@ -8,11 +8,13 @@ type that its field declares, to the letter. Only then do the rules read it.
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import repeat
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from fpinq.model.epsilon import is_fraction
 from fpinq.model.errors import BadAction
 
 Check = Callable[[object], str]
@@ -45,6 +47,8 @@ def _check_of(declared: Any) -> Check:
         return _tuple_of(arguments)
     if isinstance(declared, type) and is_dataclass(declared):
         return _record_of(declared)
+    if declared is Fraction:
+        return lambda value: "" if is_fraction(value) else _expected("a Fraction of two ints", value)
     return lambda value: "" if type(value) is declared else _expected(declared, value)
 
 

@@ -9,8 +9,8 @@ program says it, and once where the kernel reads it off an action.
 import re
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
-from typing import NewType
+from math import gcd, isfinite
+from typing import NewType, TypeGuard
 
 from fpinq.model.errors import BadEpsilon
 
@@ -38,9 +38,21 @@ def budget(number: object) -> Fraction:
     return _exact(number, "a budget", zero=True)
 
 
+def is_fraction(number: object) -> TypeGuard[Fraction]:
+    """Whether it is a Fraction, and one of two ints in lowest terms.
+
+    Fraction(x) takes over the numerator and the denominator of any x that says that it is rational, as they
+    are: an int that adds up to something else each time, or −1 below a 5.
+    """
+    if type(number) is not Fraction:
+        return False
+    above, below = number.numerator, number.denominator
+    return type(above) is int and type(below) is int and below > 0 and gcd(above, below) == 1
+
+
 def rational(number: object) -> Fraction | None:
     """number exactly, of any size: a bound, a fraction of the records, a confidence; None if it is none."""
-    if type(number) is int or type(number) is Fraction:
+    if type(number) is int or is_fraction(number):
         return Fraction(number)
     if type(number) is float and isfinite(number):
         return Fraction(float.__repr__(number))
@@ -61,6 +73,8 @@ def _exact(number: object, what: str, *, zero: bool) -> Fraction:
     if type(number) is int:
         value = _of_bounded(number, 1, what)
     elif type(number) is Fraction:
+        if not is_fraction(number):
+            raise BadEpsilon(f"{what} must be a Fraction of two ints in lowest terms")
         value = number
         if abs(value.numerator) >= LIMIT or value.denominator > LIMIT:
             raise _too_long(what)
