@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+import fpinq as fp
 from engines.test_conformance import bag
 from fpinq.engines.postgres import Postgres, database, doubles, trial
 from fpinq.engines.postgres.database import MEANING, Statements
@@ -79,17 +81,19 @@ def test_a_measurement_is_one_statement_whatever_the_number_of_parts(
         assert sum("pg_class" not in sql and "pg_attribute" not in sql for sql in asked) == 1
 
 
-def test_a_transaction_only_reads_and_sees_one_snapshot(postgres: Postgres, owner: Owner, table: Any) -> None:
+def test_a_transaction_only_reads_and_each_statement_has_a_snapshot(
+    postgres: Postgres, owner: Owner, table: Any
+) -> None:
     name, _ = table
     owner.run(f"GRANT INSERT ON public.{name} TO {READER}")
     with postgres._database.reading() as statements:
-        before = statements.rows(f"SELECT count(*) FROM public.{name}")
+        assert statements.rows(f"SELECT count(*) FROM public.{name}") == [(1,)]
         owner.run(f"INSERT INTO public.{name} VALUES (2)")
-        assert statements.rows(f"SELECT count(*) FROM public.{name}") == before == [(1,)]
+        assert statements.rows(f"SELECT count(*) FROM public.{name}") == [(2,)]
         found = statements.rows(
             "SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')"
         )
-        assert found == [("repeatable read", "on")]
+        assert found == [("read committed", "on")]
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), postgres._database.reading() as statements:
         statements.rows(f"INSERT INTO public.{name} VALUES (3) RETURNING x")
 
@@ -344,6 +348,40 @@ def test_a_table_that_was_replaced_or_altered_is_noticed_before_it_is_read(
         postgres.measure(plan, None, [Records()])
 
 
+SWAPS = {
+    "another table": "ALTER TABLE {0} RENAME TO {1}_old; ALTER TABLE {1} RENAME TO {0}",
+    "another column": "ALTER TABLE {0} RENAME x TO z; ALTER TABLE {0} RENAME y TO x; "
+                      "ALTER TABLE {0} RENAME z TO y",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS)
+def test_a_name_that_is_given_away_while_a_measurement_waits_is_noticed(
+    postgres: Postgres, owner: Owner, swap: str
+) -> None:
+    schema = Schema.of({"x": Type.INT64, "y": Type.INT64})
+    name, other = owner.table(schema, [(1, 2)]), owner.table(schema, [(3, 4), (5, 6)])
+    root, found = fresh(), list[Any]()
+    postgres.add_root(root, name)
+
+    def measure() -> None:
+        try:
+            found.append(postgres.measure(RootTable(root), None, [Records()]))
+        except DataChanged as noticed:
+            found.append(noticed)
+
+    with psycopg.connect(owner.url) as swapping:  # commits at the end
+        swapping.execute(swap.format(name, other))  # type: ignore[arg-type]
+        measuring = threading.Thread(target=measure)
+        measuring.start()
+        waiting = f"SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '{name}'::regclass"
+        until = time.monotonic() + 20
+        while not owner.run(waiting).fetchone() and time.monotonic() < until:
+            time.sleep(0.02)
+    measuring.join()
+    assert isinstance(found[0], DataChanged)
+
+
 def test_rows_that_come_and_go_are_measured_as_they_are(postgres: Postgres, owner: Owner, table: Any) -> None:
     name, plan = table
     owner.run(
@@ -375,6 +413,27 @@ def test_a_table_is_known_by_its_records_or_by_what_its_owner_says(owner: Owner)
     assert declared.fingerprint(name) == "register of 2024"
     for database_of_ours in (engine, declared):
         database_of_ours.close()
+
+
+def test_a_table_is_the_same_data_whichever_of_its_columns_a_schema_names(
+    owner: Owner, tmp_path: Path
+) -> None:
+    types = {"day": "interval", "secret": "bigint"}
+    schema = Schema.of({"a": Type.INT64, "b": Type.STRING, "day": Type.STRING, "secret": Type.INT64})
+    name = owner.table(schema, [(1, "x", "1 day", 7), (2, None, None, 8)], types)
+    owner.run(f"REVOKE SELECT ON public.{name} FROM {READER}")
+    owner.run(f"GRANT SELECT (a, b, day) ON public.{name} TO {READER}")
+    engine, ledger = Postgres(owner.readers), tmp_path / "ledger"
+
+    def protect(as_what: str, **columns: str) -> Any:
+        return fp.protect(name, engine=engine, budget=1, ledger=ledger, name=as_what, schema=columns)
+
+    protect("people", a="int64", b="string").noisy_count(1)
+    for columns in ({"a": "int64"}, {"b": "string", "a": "int64"}, {"a": "float64", "b": "string"}):
+        with pytest.raises(fp.SameData):
+            protect("again", **columns)
+    assert protect("people", a="int64", b="string").remaining == 0
+    engine.close()
 
 
 @pytest.mark.parametrize("wrong", [{"people": ""}, {"people": 2024}, "register", {"a.b.c": "x"}, {"": "x"}])

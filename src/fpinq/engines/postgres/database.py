@@ -1,6 +1,6 @@
 """A PostgreSQL, through connections of our own: what a statement means does not depend on who set it up.
 
-Every statement runs in a transaction that can only read, in one snapshot. Its settings are made with it
+Every statement runs in a transaction that can only read, in a snapshot. Its settings are made with it
 and end with it, so a pool of connections between us and the database changes nothing: whatever the server,
 the database or the role is set to, the same SQL means the same.
 """
@@ -40,7 +40,8 @@ MEANING = {
 }
 # Of connections, in seconds, unless the address says otherwise.
 _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 60, "keepalives_interval": 15}
-_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# A statement has one snapshot, and each its own: what is looked up after another is as that left it.
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 
 
 class Database:
@@ -54,7 +55,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self, seconds: float = inf) -> Iterator["Statements"]:
-        """A snapshot to read from; nothing in it may take longer than so many seconds."""
+        """A transaction to read in; nothing in it may take longer than so many seconds."""
         connection = self._begun(_settings(seconds))
         try:
             yield Statements(connection)
@@ -98,7 +99,7 @@ class Database:
 
 
 class Statements:
-    """What can be asked within a snapshot."""
+    """What can be asked within a transaction."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
