@@ -159,7 +159,7 @@ class Elsewhere(Watched):
     def owns(self, source: object) -> bool:
         return isinstance(source, str) and source.startswith("there:")
 
-    def fingerprint(self, source: object, schema: Any = None) -> Any:
+    def fingerprint(self, source: object) -> Any:
         return self.said
 
     def add_root(self, name: str, source: object, *rest: Any, **given: Any) -> Schema:

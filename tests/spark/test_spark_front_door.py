@@ -221,8 +221,8 @@ def test_two_folders_that_spark_wrote_are_two_data_sets(spark: Any, folder: Path
 def test_a_table_of_the_catalog_is_known_again_by_its_records(spark: Any, saved: Any, tmp_path: Path) -> None:
     ledger = str(tmp_path / "ledger")
 
-    def people(source: Any = "table:saved_people", name: str = "people") -> Any:
-        return fp.protect(source, budget=1, engine=fp.Spark(session=saved), ledger=ledger, name=name)
+    def people(source: Any = "table:saved_people", name: str = "people", **given: Any) -> Any:
+        return fp.protect(source, budget=1, engine=fp.Spark(session=saved), ledger=ledger, name=name, **given)
 
     assert people().noisy_count("1/2").charged == Fraction(1, 2)
     assert people().remaining == Fraction(1, 2)
@@ -230,6 +230,8 @@ def test_a_table_of_the_catalog_is_known_again_by_its_records(spark: Any, saved:
     assert people(turned_round).remaining == Fraction(1, 2)
     with pytest.raises(SameData):
         people(name="others")
+    with pytest.raises(SameData):
+        people(name="others", schema={"age": "int64"})
     saved.sql("INSERT INTO saved_people SELECT * FROM saved_people LIMIT 1")
     with pytest.raises(DataChanged):
         people()

@@ -59,7 +59,7 @@ def test_a_query_of_spark_that_takes_too_long_is_cancelled_and_its_charge_stands
     with serve(tmp_path, {}, limits={"query_seconds": 2}) as live:
         # A frame that is never read in full: its contents are not asked for.
         engine = live.house._engine("spark")
-        engine.fingerprint = lambda source, schema: (None, 0, 0)
+        engine.fingerprint = lambda source: (None, 0, 0)
         engine.rows_in = lambda root: {root: 1}
         table = TableConfig(slow)
         live.house.add(DataSet("slow", Fraction(1), {"slow": table}, engine="spark"))

@@ -71,8 +71,11 @@ class Engine(Protocol):
         """Whether only this engine can reach a source: not a file of this machine, not in memory."""
         ...
 
-    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> Fingerprint | str:
-        """What is in a source of its own, or what the data's owner says that it is."""
+    def fingerprint(self, source: object) -> Fingerprint | str:
+        """What is in a source of its own, or what the data's owner says that it is.
+
+        Of all columns that can be read: the same data is the same, whichever of them a schema names.
+        """
         ...
 
     def check_unchanged(self, plan: Plan) -> None:

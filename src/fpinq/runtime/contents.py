@@ -49,7 +49,7 @@ def contents_of(
     columns: list[Columns] = []
     for source, schema in sources:
         if engine.owns(source):
-            hashes.append(_hash_of(engine.fingerprint(source, schema)))
+            hashes.append(_hash_of(engine.fingerprint(source)))
         elif isinstance(source, Files):
             pins += source.pins
         else:

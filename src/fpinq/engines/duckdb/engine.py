@@ -124,7 +124,7 @@ class DuckDB:
         """Nothing: others can read what it reads."""
         return False
 
-    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> NoReturn:
+    def fingerprint(self, source: object) -> NoReturn:
         """There is no source of its own."""
         raise KernelViolation("a fingerprint of data that others can read")
 

@@ -115,15 +115,15 @@ class Postgres:
         return isinstance(source, str)
 
     @in_our_words(unreadable)
-    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> Fingerprint | str:
+    def fingerprint(self, source: object) -> Fingerprint | str:
         """What the owner says that is in a table; else its schema, how many records it has, and the sum of
-        their SHA-256s modulo 2²⁵⁶. All of it is read then.
+        their SHA-256s modulo 2²⁵⁶. All of it that can be read is read then.
         """
         place = sources.Place.of(source)
         if place in self._contents:
             return self._contents[place]
         with self._reading() as statements:
-            _, stored = _stored(statements, source, schema, None)
+            stored = sources.as_source(sources.readable(sources.find(statements, place)), place)
             lowering = Lowering(POSTGRES, {"t": stored})
             rows = lowering.rows(lowering.plan(RootTable("t")))
             ((records, *limbs),) = statements.rows(
@@ -156,7 +156,8 @@ class Postgres:
             with self._reading(seconds) as statements:
                 self._check(statements, plan)
                 rows = statements.rows(measurement.sql, texts)
-                # What was read cannot be replaced any more until this transaction ends.
+                # A name may have become another table's while that waited for a lock; what was read is
+                # locked now, and keeps its name until this transaction ends.
                 self._check(statements, plan)
                 return measurement.read(rows)
 
@@ -221,7 +222,7 @@ class Postgres:
 
     @contextmanager
     def _reading(self, seconds: float = inf) -> Iterator[Statements]:
-        """A snapshot of a database that has stood its trial."""
+        """A transaction in a database that has stood its trial."""
         with self._database.reading(seconds) as statements:
             if not self._tried:
                 trial.check(statements)

@@ -182,6 +182,13 @@ def convert(
     return columns_of.within_lengths(columns, lengths or {}, POSTGRES)
 
 
+def readable(found: Found) -> list[Converted]:
+    """The columns that the role may read and rows can have: what a table is known by."""
+    types = {name: type_ for name, type_ in found.columns if name not in found.hidden}
+    columns = columns_of.readable(types, lambda name: _convert(name, types[name]))
+    return columns_of.within_lengths(columns, {}, POSTGRES)
+
+
 def _convert(name: str, found: str) -> Converted:
     sql = identifier(name)
     match found:

@@ -32,7 +32,7 @@ from fpinq.engines.spark.keeping import Keeping, is_row_by_row
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import PersonSource, Source, canonical
-from fpinq.engines.sql.sources import as_relation, within_lengths
+from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
 from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
@@ -170,16 +170,17 @@ class Spark:
         return sources.is_elsewhere(source)
 
     @in_our_words(unreadable)
-    def fingerprint(self, source: object, schema: Mapping[str, Type] | None = None) -> Fingerprint:
-        """What is in a table that is not on this machine. All of it is read. Of text the records are its
-        lines, whatever its dialect.
+    def fingerprint(self, source: object) -> Fingerprint:
+        """What is in a table that is not on this machine. All of it that can be read is read. Of text the
+        records are its lines, whatever its dialect.
         """
         session = self._sessions[0]
         if (lines := sources.lines_elsewhere(session, source)) is not None:
             shape, columns = Schema.of({"line": Type.STRING}), 1
             relation = f"(SELECT hex(CAST(value AS BINARY)) AS c0 FROM {self._view(lines)})"
         else:
-            stored, _ = self._add(source, schema, None, check=False)
+            frame = sources.incoming(session, self._view, source, None, None).frame
+            stored = self._stored(frame, sources.readable(frame.schema), {})
             table = canonical(Lowering(SQL, {"t": stored}).plan(RootTable("t")), SQL)
             shape, columns, relation = stored.schema, len(table.columns), table.source
         found = session.sql(sources.fingerprint(relation, columns)).collect()
@@ -221,17 +222,18 @@ class Spark:
         schema: Mapping[str, Type] | None,
         dialect: Dialect | None,
         lengths: Mapping[str, int] | None = None,
-        *,
-        check: bool = True,
     ) -> tuple[Source, Hold]:
         session = self._sessions[0]
         data = sources.incoming(session, self._view, source, schema, dialect)
-        columns = within_lengths(sources.convert(data.frame.schema, schema), lengths or {}, SQL)
-        select, shape, raw = as_relation(columns, self._view(data.frame), SQL, lazy=True)
-        relation = f"({select})"
-        if check and not data.checked:
-            sources.check_values(session, relation, shape, data.records)
-        return Source(relation, shape, raw), data.hold or _always
+        stored = self._stored(data.frame, sources.convert(data.frame.schema, schema), lengths or {})
+        if not data.checked:
+            sources.check_values(session, stored.relation, stored.schema, data.records)
+        return stored, data.hold or _always
+
+    def _stored(self, frame: "DataFrame", columns: Iterable[Converted], lengths: Mapping[str, int]) -> Source:
+        within = within_lengths(columns, lengths, SQL)
+        select, shape, raw = as_relation(within, self._view(frame), SQL, lazy=True)
+        return Source(f"({select})", shape, raw)
 
     def _view(self, frame: "DataFrame") -> str:
         """A frame by a name that both of our sessions know."""

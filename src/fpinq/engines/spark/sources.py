@@ -142,11 +142,21 @@ def identifier(name: str) -> str:
 
 def convert(found: "StructType", schema: Mapping[str, Type] | None) -> list[Converted]:
     """The columns found, as ours; only those of the schema, in its order, if there is one."""
+    types = _types(found)
+    return common.convert(types, schema, lambda name: _convert(name, types[name]), SQL)
+
+
+def readable(found: "StructType") -> list[Converted]:
+    """The columns found that rows can have: what a table is known by."""
+    types = _types(found)
+    return common.readable(types, lambda name: _convert(name, types[name]))
+
+
+def _types(found: "StructType") -> dict[str, str]:
     names = [field.name for field in found.fields]
     if len(set(names)) != len(names):
         raise BadData("columns need different names")
-    types = {field.name: field.dataType.simpleString() for field in found.fields}
-    return common.convert(types, schema, lambda name: _convert(name, types[name]), SQL)
+    return {field.name: field.dataType.simpleString() for field in found.fields}
 
 
 def _convert(name: str, found: str) -> Converted | None:

@@ -5,6 +5,7 @@ value but the one from integers to floats; a text longer than its column's publi
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from fpinq.engines.sql.dialect import Dialect
@@ -39,6 +40,15 @@ def convert(
     if not schema:
         raise BadData("a schema needs one or more columns")
     return [_as_stated(name, type_, found, column, dialect) for name, type_ in schema.items()]
+
+
+def readable(found: Iterable[str], column: Callable[[str], Converted | None]) -> list[Converted]:
+    """The columns whose types rows have, as ours: what data is known by, whatever a schema says of it."""
+    columns = []
+    for name in found:
+        with suppress(BadData):
+            columns.append(column(name))
+    return [column for column in columns if column is not None]
 
 
 def _untold(name: str) -> Converted:
