@@ -19,6 +19,7 @@ from engines.test_files import STRANGE
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.in_memory import relation
 from fpinq.engines.spark.memory import _micros
+from fpinq.engines.sql.statistics import lower
 from fpinq.model.errors import BadData, DataChanged
 from fpinq.model.expressions import Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
@@ -171,6 +172,21 @@ def test_what_is_remembered_of_a_file_is_not_believed_of_its_successor(db: DuckD
         assert number_of(db, plan) == len(set(persons))
     with pytest.raises(DataChanged):
         number_of(db, first)
+
+
+def test_a_file_that_is_replaced_while_it_is_measured_is_noticed(
+    db: DuckDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = write(tmp_path / "a.parquet", a=[1, 2]), write(tmp_path / "b.parquet", a=[1, 2, 3])
+    db.add_root("p", file)
+
+    def replacing(*given: Any) -> Any:
+        other.rename(file)
+        return lower(*given)
+
+    monkeypatch.setattr("fpinq.engines.duckdb.engine.lower", replacing)
+    with pytest.raises(DataChanged):
+        number_of(db, RootTable("p"))
 
 
 def test_a_replaced_file_troubles_no_other_data(db: DuckDB, tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fpinq.engines.spark import files
+from fpinq.engines.sql.statistics import lower
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadData, DataChanged
+from fpinq.model.errors import BadData, DataChanged, EngineError
 from fpinq.model.expressions import Column, Type
 from fpinq.model.plans import RootTable
 from fpinq.model.statistics import Records, Totals
@@ -92,6 +93,22 @@ def test_a_checksum_file_that_nobody_pinned_is_not_read(spark: Any, tmp_path: Pa
     (tmp_path / ".a.parquet.crc").write_bytes(b"crc\0" + b"junk" * 9)
     assert spark.rows(RootTable(name)).rows == ((1,),)
     assert read(spark, path) == [(1,)]
+
+
+def test_a_file_that_is_replaced_while_it_is_measured_is_noticed(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = write(tmp_path / "a.parquet", [1, 2]), write(tmp_path / "b.parquet", [1, 2])
+    name = fresh()
+    spark.add_root(name, path)
+
+    def replacing(*given: Any) -> Any:
+        os.replace(other, path)
+        return lower(*given)
+
+    monkeypatch.setattr("fpinq.engines.spark.engine.lower", replacing)
+    with pytest.raises((DataChanged, EngineError)):
+        spark.measure(RootTable(name), None, [Records()])
 
 
 def test_a_file_added_later_is_no_part_of_what_was_protected(spark: Any, tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ class Engine(Protocol):
     ) -> list[Integers]:
         """Each statistic, exactly: of the table, or of the part with the same number.
 
-        Coordinates whose total is 0 are left out. EngineError, with a reference
+        Coordinates whose total is 0 are left out. DataChanged if what was read is
+        not what was protected: it is looked at afterwards, too. EngineError, with a reference
         into the owner's log and nothing else, if the engine fails or takes longer
         than seconds; whatever it was doing is stopped, or left to itself if it
         cannot be.

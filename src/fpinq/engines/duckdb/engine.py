@@ -233,8 +233,8 @@ class DuckDB:
     ) -> list[Integers]:
         """Each statistic, exactly: of the table, or of the part with the same number.
 
-        Raises DataChanged, before it reads anything, if a file is not the one
-        that was protected; EngineError, with a reference into the owner's log
+        Raises DataChanged if a file is not the one that was protected, before it
+        is read or once it was; EngineError, with a reference into the owner's log
         and nothing else, if DuckDB fails or is interrupted after these seconds.
         """
         self.check_unchanged(plan)
@@ -244,9 +244,12 @@ class DuckDB:
             measurement = lower(lowering, lowering.plan(plan), by, statistics)
             cursor.execute(measurement.sql, measurement.parameters)
             if measurement.is_histogram:
-                found = cursor.fetchnumpy()
-                return measurement.read_columns([found[name].tolist() for name in measurement.names])
-            return measurement.read(cursor.fetchall())
+                columns = cursor.fetchnumpy()
+                found = measurement.read_columns([columns[name].tolist() for name in measurement.names])
+            else:
+                found = measurement.read(cursor.fetchall())
+        self.check_unchanged(plan)
+        return found
 
     @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:

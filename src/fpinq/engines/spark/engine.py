@@ -254,10 +254,9 @@ class Spark:
     ) -> list[Integers]:
         """Each statistic, exactly: of the table, or of the part with the same number.
 
-        Raises DataChanged, before it reads anything, if a file of this machine
-        is not the one that was protected; EngineError, with a reference into
-        the owner's log and nothing else, if Spark fails or is cancelled after
-        these seconds.
+        Raises DataChanged if a file is not the one that was protected, before it
+        is read or once it was; EngineError, with a reference into the owner's log
+        and nothing else, if Spark fails or is cancelled after these seconds.
         """
         return abandoned_after(seconds, lambda: self._measured(plan, by, statistics), self.cancel)
 
@@ -269,6 +268,7 @@ class Spark:
         measurement = self._lower(kept, plan, by, statistics)
         with self._frame(plan, kept, measurement.sql, measurement.parameters) as frame:
             found = frame.toArrow()
+        self.check_unchanged(plan)
         return measurement.read_columns([found.column(name).to_pylist() for name in measurement.names])
 
     def _lower(
