@@ -78,7 +78,7 @@ class Postgres:
             return stored.schema
 
     @in_our_words(unreadable)
-    def addpersons_of(
+    def add_persons(
         self,
         name: str,
         tables: Mapping[str, object],
