@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -32,6 +33,7 @@ from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, 
 from fpinq.model.plans import MAX_DEPTH, Flatten, Persons, PersonTable, Plan, RootTable, Term
 from fpinq.model.statistics import Bernstein, Points, Records, Totals
 from fpinq.model.transformations import (
+    All,
     Concat,
     First,
     GroupBy,
@@ -42,6 +44,7 @@ from fpinq.model.transformations import (
     PartOf,
     Select,
     Union,
+    Unique,
     Where,
 )
 
@@ -628,3 +631,19 @@ def test_a_frame_turned_around_is_the_same_data() -> None:
         engine.add_root("t", data)
     rows = [sorted(engine.rows(RootTable("t")).rows, key=repr) for engine in (forward, backward)]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize(
+    "bounds", [(First(3), First(3)), (Unique(), First(3)), (Unique(), Unique()), (All(), Unique())]
+)
+@pytest.mark.parametrize("outer", [False, True])
+def test_a_join_pairs_by_its_keys_and_multiplies_nothing(db: DuckDB, bounds: Any, outer: bool) -> None:
+    left, right = bounds
+    public = Term(LiteralTable(Schema.of({"k": Type.INT64, "x": Type.INT64}), ((1, 1), (2, 2))), ())
+    db.add_root("t", [{"k": i % 50, "x": i} for i in range(1_000)], {"k": Type.INT64, "x": Type.INT64})
+    k, pair = Column("k"), (("k", Column("l.k")), ("x", Column("r.x")))
+    sides = (RootTable("t"), public if isinstance(left, All) else RootTable("t"))
+    plan = Term(Join((k,), (k,), left, right, pair, outer), sides)
+    _, explained = db.explain(plan, None, [Records()])
+    joins = set(re.findall(r"\w+ Join|Cross Product", explained))
+    assert joins == {"Hash Join"}
