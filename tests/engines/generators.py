@@ -48,6 +48,7 @@ from fpinq.model.transformations import (
     Distinct,
     Except,
     Explode,
+    Fields,
     First,
     GroupBy,
     GroupJoin,
@@ -58,7 +59,6 @@ from fpinq.model.transformations import (
     LiteralTable,
     Partitioning,
     PartOf,
-    Record,
     Select,
     SelectMany,
     SemiJoin,
@@ -224,7 +224,7 @@ class Generator:
         separator = self.one(["a", ",", " ", "é"])
         return Apply("split", (self.expression(schema, Type.STRING, 1), Literal.of(separator)))
 
-    def record(self, schema: Schema, wanted: Schema | None = None) -> Record:
+    def record(self, schema: Schema, wanted: Schema | None = None) -> Fields:
         wanted = wanted or self.schema()
         return tuple((name, self.expression(schema, type_)) for name, type_ in wanted.columns)
 

@@ -9,7 +9,7 @@ from fpinq.engines.duckdb.dialect import DuckDBDialect
 from fpinq.engines.postgres.dialect import PostgresDialect
 from fpinq.engines.spark.dialect import SparkDialect
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 from fpinq.model.expressions import Schema, Type
 
 DIALECTS = [DuckDBDialect, SparkDialect, PostgresDialect]
@@ -49,13 +49,13 @@ def test_a_dialect_is_nobodys_child(dialect: type[Dialect]) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_a_dialect_mentions_twice_is_computed_once_below(dialect: type[Dialect]) -> None:
     column = Code("c0", Type.FLOAT64, atom=True)
-    scope = Scope({"x": column}, Schema.of({"x": Type.FLOAT64}), Parameters(dialect()))
-    heavy = scope.code("c0 + c0", Type.FLOAT64, column, times=2)
-    once = scope.apply(lambda a: f"f({a})", Type.FLOAT64, heavy)
-    assert (once.sql, once.level, once.weight, scope.layers) == ("(f((c0 + c0)))", 0, 2, [])
-    twice = scope.apply(lambda a, b: f"g({a}, {b}, {a})", Type.FLOAT64, heavy, column)
+    bindings = Bindings({"x": column}, Schema.of({"x": Type.FLOAT64}), Parameters(dialect()))
+    heavy = bindings.code("c0 + c0", Type.FLOAT64, column, times=2)
+    once = bindings.apply(lambda a: f"f({a})", Type.FLOAT64, heavy)
+    assert (once.sql, once.level, once.weight, bindings.layers) == ("(f((c0 + c0)))", 0, 2, [])
+    twice = bindings.apply(lambda a, b: f"g({a}, {b}, {a})", Type.FLOAT64, heavy, column)
     assert (twice.sql, twice.level, twice.weight) == ("(g(b0_0, c0, b0_0))", 1, 5)
-    assert scope.layers == [{"(c0 + c0)": "b0_0"}]
+    assert bindings.layers == [{"(c0 + c0)": "b0_0"}]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

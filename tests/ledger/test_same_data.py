@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import fpinq as fp
-from fpinq.ledger.alike import ENOUGH, Column, is_alike, sealed
+from fpinq.ledger.alike import ENOUGH, ColumnHash, is_alike, sealed
 from fpinq.model.events import Registered
 from fpinq.model.expressions import Schema, Type
 from fpinq.runtime.records import records_of
@@ -163,7 +163,7 @@ def test_a_value_is_one_text_whatever_its_type(alike: list[list[Any]]) -> None:
 
 def test_entries_do_not_tell_which_columns_are_equal() -> None:
     """Two seals that are equal would tell, with certainty, a fact about both data sets."""
-    table = (Column("x", 30), Column("x", 30), Column("y", 30))
+    table = (ColumnHash("x", 30), ColumnHash("x", 30), ColumnHash("y", 30))
     key, seals = bytes(32), []
     for root in ("a", "b"):
         seals += [seal for each in sealed(key, root, (table, table)) for seal in each]
@@ -176,9 +176,9 @@ def test_alike_is_all_columns_of_the_one_in_the_other_and_enough_of_them() -> No
     key, shape = bytes(32), Schema((("a", Type.INT64),))
 
     def found(here: list[tuple[str, float]], there: list[tuple[str, float]]) -> bool:
-        known = tuple(Column(*column) for column in there)
+        known = tuple(ColumnHash(*column) for column in there)
         root = Registered("r", shape, Fraction(1), columns=sealed(key, "r", (known,)))
-        return is_alike(key, root, (tuple(Column(*column) for column in here),))
+        return is_alike(key, root, (tuple(ColumnHash(*column) for column in here),))
 
     x, y, z, weak = ("x", 25.0), ("y", 25.0), ("z", 25.0), ("w", ENOUGH / 2)
     assert found([x], [x])

@@ -14,7 +14,7 @@ from engines.generators import Example
 from fpinq.engines.spark.dialect import SQL, SQL_TYPES
 from fpinq.engines.sql.expressions import Parameters, render
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import PersonSource, Source, canonical
+from fpinq.engines.sql.relations import Stored, StoredPersons, canonical
 from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import type_of
@@ -41,17 +41,17 @@ class Batch:
         self.parameters = Parameters(SQL)
         self.statements: list[Statement] = []
 
-    def roots(self, example: Example) -> dict[str, Source | PersonSource]:
+    def roots(self, example: Example) -> dict[str, Stored | StoredPersons]:
         """The example's tables, written out as they are: with NaN and −0."""
-        found: dict[str, Source | PersonSource] = {}
+        found: dict[str, Stored | StoredPersons] = {}
         for name, (schema, rows) in example.tables.items():
             found[name] = self._source(schema, rows)
         for name, (shape, tables) in example.persons.items():
             sources = {table: self._source(schema, tables[table]) for table, schema in shape.tables}
-            found[name] = PersonSource(shape, sources)
+            found[name] = StoredPersons(shape, sources)
         return found
 
-    def _source(self, schema: Schema, rows: Rows) -> Source:
+    def _source(self, schema: Schema, rows: Rows) -> Stored:
         names = ", ".join(f"c{i}" for i in range(len(schema.columns)))
         types = schema.types()
         written = rows or [tuple(None for _ in types)]
@@ -61,14 +61,14 @@ class Batch:
         )
         empty = "" if rows else " WHERE FALSE"
         raw = frozenset(i for i, type_ in enumerate(types) if type_ is Type.FLOAT64)
-        return Source(f"(SELECT {names} FROM VALUES {values} AS v({names}){empty})", schema, raw)
+        return Stored(f"(SELECT {names} FROM VALUES {values} AS v({names}){empty})", schema, raw)
 
     def _written(self, value: Value, type_: Type) -> str:
         if isinstance(value, float):
             return "CAST('NaN' AS DOUBLE)" if isnan(value) else SQL.double(value)
         return render(value, type_, self.parameters)
 
-    def rows(self, roots: Mapping[str, Source | PersonSource], plan: Plan) -> Statement:
+    def rows(self, roots: Mapping[str, Stored | StoredPersons], plan: Plan) -> Statement:
         """A statement for the rows of a plan."""
         lowering = self._lowering(roots)
         table = canonical(lowering.plan(plan), SQL)
@@ -79,7 +79,7 @@ class Batch:
 
     def measurement(
         self,
-        roots: Mapping[str, Source | PersonSource],
+        roots: Mapping[str, Stored | StoredPersons],
         plan: Plan,
         by: Partitioning | None,
         asked: Sequence[Statistic],
@@ -92,7 +92,7 @@ class Batch:
         columns = [(name, key if name == "k" else Type.INT64) for name in measurement.names]
         return measurement, self._add(measurement.sql, columns)
 
-    def _lowering(self, roots: Mapping[str, Source | PersonSource]) -> Lowering:
+    def _lowering(self, roots: Mapping[str, Stored | StoredPersons]) -> Lowering:
         lowering = Lowering(SQL, roots)
         lowering.parameters = self.parameters
         return lowering

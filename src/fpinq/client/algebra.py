@@ -14,7 +14,7 @@ from fpinq.model.actions import Assign
 from fpinq.model.errors import BadTransformation
 from fpinq.model.expressions import Column, Expression, Schema
 from fpinq.model.plans import Flatten, Transformation, apply, bounded_stability, rows_at_most
-from fpinq.model.transformations import Concat, Distinct, LimitPerKey, Record, Select, UniqueBy, Where
+from fpinq.model.transformations import Concat, Distinct, Fields, LimitPerKey, Select, UniqueBy, Where
 
 
 def derive(
@@ -89,7 +89,7 @@ def where(table: Facts, predicate: Expression) -> Facts:
     return rowwise(table, Where(predicate), f"where {spell(predicate)}", table.columns, units)
 
 
-def select(table: Facts, record: Record, label: str | None = None) -> Facts:
+def select(table: Facts, record: Fields, label: str | None = None) -> Facts:
     """One record made of each."""
     kept = {name: value.name for name, value in record if isinstance(value, Column)}
     columns = {name: table.columns[old] for name, old in kept.items() if old in table.columns}

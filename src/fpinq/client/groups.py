@@ -25,7 +25,7 @@ from fpinq.client.tracing import Traced, called, row, trace
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadExpression
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Expression, Schema, Type
-from fpinq.model.transformations import Aggregate, Aggregates, GroupBy, GroupJoin, Record
+from fpinq.model.transformations import Aggregate, Aggregates, Fields, GroupBy, GroupJoin
 
 if TYPE_CHECKING:
     from fpinq.client.table import Table
@@ -160,7 +160,7 @@ class Keys:
 
 
 # Makes a table of groups: from the aggregates of each side, which groups, and what to know of each.
-Grouping = Callable[[Sequence[Aggregates], Expression | None, Record], "Table"]
+Grouping = Callable[[Sequence[Aggregates], Expression | None, Fields], "Table"]
 
 
 class Groups:
@@ -195,7 +195,7 @@ class Groups:
         """A table of the groups' keys."""
         return self._table(self._sides, tuple((name, Column(name)) for name in self._keys.names))
 
-    def _table(self, sides: tuple[Side, ...], record: Record) -> "Table":
+    def _table(self, sides: tuple[Side, ...], record: Fields) -> "Table":
         return self._grouping([side.aggregates() for side in sides], self._predicate, record)
 
     def _copied_sides(self) -> tuple[Side, ...]:
@@ -310,7 +310,7 @@ def group_by(table: Facts, keys: Mapping[str, Cell], aggregates: Aggregates) -> 
     return derive(GroupBy(record, aggregates), table, label=label, columns=columns, within=within)
 
 
-def _groups_inside(within: Within, keys: Record, aggregates: Aggregates) -> Within | None:
+def _groups_inside(within: Within, keys: Fields, aggregates: Aggregates) -> Within | None:
     """The groups inside each person, if the unit is among the keys."""
     own = [name for name, value in keys if within.is_unit(value)]
     if not own:

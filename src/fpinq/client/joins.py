@@ -10,7 +10,7 @@ from fpinq.client.shorthand import Deferred
 from fpinq.client.tracing import row, trace
 from fpinq.model.errors import BadTransformation
 from fpinq.model.expressions import Column, Expression, Schema
-from fpinq.model.transformations import All, First, Join, Record, SemiJoin, Truncation, Unique
+from fpinq.model.transformations import All, Fields, First, Join, SemiJoin, Truncation, Unique
 
 
 def first(at_most: int) -> First:
@@ -92,7 +92,7 @@ def join_keys(on: object, left: Schema, right: Schema) -> tuple[dict[str, Cell],
     return lefts, rights, single
 
 
-def every_pair(left: Schema, right: Schema) -> Record:
+def every_pair(left: Schema, right: Schema) -> Fields:
     """All columns of both; a right name that the left has too gets `_right`."""
     record: dict[str, Expression] = {name: Column(f"l.{name}") for name in left.names()}
     for name in right.names():
@@ -172,7 +172,7 @@ def _truncated(side: Truncation) -> str:
 
 
 def _joined_columns(
-    record: Record, left: Mapping[str, Known], right: Mapping[str, Known]
+    record: Fields, left: Mapping[str, Known], right: Mapping[str, Known]
 ) -> dict[str, Known]:
     known = {f"l.{name}": c for name, c in left.items()} | {f"r.{name}": c for name, c in right.items()}
     return {n: known[v.name] for n, v in record if isinstance(v, Column) and v.name in known}

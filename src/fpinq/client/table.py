@@ -41,8 +41,8 @@ from fpinq.model.transformations import (
     Concat,
     Except,
     Explode,
+    Fields,
     Intersect,
-    Record,
     SelectMany,
     Take,
     Truncation,
@@ -508,7 +508,7 @@ def _facts(other: object, what: str) -> Facts:
 def _grouping(grouped: Callable[[Sequence[Aggregates]], Facts]) -> groups.Grouping:
     """A table of groups: those that satisfy a condition, and what to know of each."""
 
-    def table(aggregates: Sequence[Aggregates], predicate: Expression | None, record: Record) -> Table:
+    def table(aggregates: Sequence[Aggregates], predicate: Expression | None, record: Fields) -> Table:
         every = grouped(aggregates)
         some = every if predicate is None else algebra.where(every, predicate)
         return Table(algebra.select(some, record))

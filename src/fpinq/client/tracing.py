@@ -9,7 +9,7 @@ from fpinq.client.shorthand import Deferred, resolve
 from fpinq.client.spelling import spell
 from fpinq.model.errors import BadExpression, FpinqError
 from fpinq.model.expressions import Expression, Schema
-from fpinq.model.transformations import Record
+from fpinq.model.transformations import Fields
 
 _tracing: ContextVar[bool] = ContextVar("fpinq_tracing", default=False)
 
@@ -92,11 +92,11 @@ class Traced:
             )
         return cell.tree
 
-    def record(self) -> Record:
+    def record(self) -> Fields:
         """As a record: of a dict, of a whole row, or of one expression, called `value`."""
         return tuple((name, cell.tree) for name, cell in self._record(self.result).items())
 
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[Fields, ...]:
         """As a list of records with the same columns and types."""
         assert isinstance(self.result, list | tuple)
         listed = [self._record(result) for result in self.result]

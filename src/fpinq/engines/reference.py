@@ -196,7 +196,7 @@ def _first(table: Relation, at_most: int) -> Relation:
     return Relation(table.schema, tuple(sorted(table.rows, key=order)[:at_most]))
 
 
-def _records(records: Sequence[transformations.Record], rows: Iterable[Row]) -> Iterable[Record]:
+def _records(records: Sequence[transformations.Fields], rows: Iterable[Row]) -> Iterable[Record]:
     return (tuple(evaluate(value, row) for _, value in record) for row in rows for record in records)
 
 

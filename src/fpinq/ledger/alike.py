@@ -21,22 +21,22 @@ from fpinq.model.events import Registered
 ENOUGH = 20
 
 
-class Column(NamedTuple):
+class ColumnHash(NamedTuple):
     """A column by its values, and how unlikely it is that other data has them too."""
 
     hash: str
     bits: float
 
 
-Columns = tuple[Column, ...]
+ColumnHashes = tuple[ColumnHash, ...]
 
 
-def sealed(key: bytes, root: str, tables: Iterable[Columns]) -> tuple[tuple[str, ...], ...]:
+def sealed(key: bytes, root: str, tables: Iterable[ColumnHashes]) -> tuple[tuple[str, ...], ...]:
     """The columns of a data set's tables, as its entry holds them."""
     return tuple(tuple(sorted(_seals(key, root, i, table))) for i, table in enumerate(tables))
 
 
-def is_alike(key: bytes, known: Registered, tables: Iterable[Columns]) -> bool:
+def is_alike(key: bytes, known: Registered, tables: Iterable[ColumnHashes]) -> bool:
     """Whether one of the tables is the same data as one of a known data set."""
     return any(_is_found(_seals(key, known.name, i, table), set(there))
                for table in tables for i, there in enumerate(known.columns))  # fmt: skip
@@ -47,7 +47,7 @@ def _is_found(here: dict[str, float], there: set[str]) -> bool:
     return len(both) in (len(here), len(there)) and sum(here[seal] for seal in both) >= ENOUGH
 
 
-def _seals(key: bytes, root: str, table: int, columns: Columns) -> dict[str, float]:
+def _seals(key: bytes, root: str, table: int, columns: ColumnHashes) -> dict[str, float]:
     """Seal ↦ bits. The same column a second time has another seal, and says nothing more."""
     found: dict[str, float] = {}
     times: Counter[str] = Counter()

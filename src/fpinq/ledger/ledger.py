@@ -18,7 +18,7 @@ from itertools import islice
 from threading import Lock, RLock
 from typing import Any
 
-from fpinq.ledger.alike import Columns, is_alike
+from fpinq.ledger.alike import ColumnHashes, is_alike
 from fpinq.ledger.alike import sealed as sealed_columns
 from fpinq.ledger.anchor import Anchor, Mark, check_held, lost
 from fpinq.ledger.entries import OWNER, START, Head, Line, body_of, check_line, line, parsed
@@ -249,7 +249,7 @@ class Ledger:
         self._keep()
         return found
 
-    def _register(self, root: Registered, tables: tuple[Columns, ...]) -> Registered:
+    def _register(self, root: Registered, tables: tuple[ColumnHashes, ...]) -> Registered:
         with self._lock:
             with self._writing(durable=True) as pages:
                 if (found := known(self._budgets, root)) is not None:
@@ -273,7 +273,7 @@ class Ledger:
             if known(self._budgets, root, but_shape=True) is None:
                 self._check_alike(name, facts.get("columns", ()))
 
-    def _check_alike(self, name: str, tables: tuple[Columns, ...]) -> None:
+    def _check_alike(self, name: str, tables: tuple[ColumnHashes, ...]) -> None:
         """SameData if a table in memory is one of another data set's, with other columns or types."""
         for other in self._budgets.roots.values():
             if is_alike(self._key, other, tables):

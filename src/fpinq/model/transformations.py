@@ -38,7 +38,7 @@ from fpinq.model.expressions import (
 )
 from fpinq.model.operators import type_of
 
-Record = tuple[tuple[str, Expression], ...]
+Fields = tuple[tuple[str, Expression], ...]
 
 
 # ── truncations of one side of a join ────────────────────────────────────────────────
@@ -229,7 +229,7 @@ class Identity(_OfOne):
 class Select(_OfOne):
     """One record made of each record."""
 
-    record: Record
+    record: Fields
     op: Tag["select"] = field(default="select", repr=False)
 
     stability = (1,)
@@ -267,7 +267,7 @@ class Distinct(_OfOne):
 class SelectMany:
     """The first at_most of several records made of each record."""
 
-    records: tuple[Record, ...]
+    records: tuple[Fields, ...]
     at_most: int
     op: Tag["select_many"] = field(default="select_many", repr=False)
 
@@ -336,7 +336,7 @@ class GroupBy(_OfOne):
     adds the key's record or changes nothing.
     """
 
-    keys: Record
+    keys: Fields
     aggregates: Aggregates
     op: Tag["group_by"] = field(default="group_by", repr=False)
 
@@ -509,7 +509,7 @@ class Join:
     right_keys: tuple[Expression, ...]
     left: Truncation
     right: Truncation
-    record: Record
+    record: Fields
     outer: bool = False
     op: Tag["join"] = field(default="join", repr=False)
 
@@ -632,7 +632,7 @@ def checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
     return Schema(columns)
 
 
-def _record_schema(record: Record, table: Schema, *, empty: bool = False) -> Schema:
+def _record_schema(record: Fields, table: Schema, *, empty: bool = False) -> Schema:
     columns = tuple((name, type_of(value, table)) for name, value in record)
     return Schema(()) if empty and not columns else checked_schema(columns)
 

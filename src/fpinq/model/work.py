@@ -43,6 +43,7 @@ from fpinq.model.transformations import (
     Distinct,
     Except,
     Explode,
+    Fields,
     First,
     GroupBy,
     GroupJoin,
@@ -53,7 +54,6 @@ from fpinq.model.transformations import (
     LiteralTable,
     Partitioning,
     PartOf,
-    Record,
     Select,
     SelectMany,
     SemiJoin,
@@ -355,7 +355,7 @@ def _per_row(transformation: Transformation, arguments: Sequence[Bounded]) -> tu
     )
 
 
-def _record(record: Record, lengths: Lengths) -> int:
+def _record(record: Fields, lengths: Lengths) -> int:
     return _units(lengths, *(value for _, value in record))
 
 
@@ -429,7 +429,7 @@ def _longest(values: Iterable[object]) -> int:
     return max((len(value) for value in values if isinstance(value, str)), default=0)
 
 
-def _of_record(record: Record, lengths: Lengths) -> Lengths:
+def _of_record(record: Fields, lengths: Lengths) -> Lengths:
     return {name: cost_of(value, lengths)[1] for name, value in record}
 
 

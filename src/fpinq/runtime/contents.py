@@ -16,7 +16,7 @@ from typing import Any
 
 from fpinq.engines.files import Files, Pin, Progress, hashes_of, silent
 from fpinq.engines.interface import Engine, Fingerprint
-from fpinq.ledger.alike import Columns
+from fpinq.ledger.alike import ColumnHashes
 from fpinq.ledger.wire import encode
 from fpinq.model.errors import DataChanged
 from fpinq.model.expressions import Type
@@ -29,7 +29,7 @@ class Contents:
 
     hashes: tuple[str, ...] = ()
     pins: tuple[Pin, ...] = ()
-    columns: tuple[Columns, ...] = ()
+    columns: tuple[ColumnHashes, ...] = ()
 
     def check_unchanged(self, root: str) -> None:
         """DataChanged if a file is not the one that was read."""
@@ -46,7 +46,7 @@ def contents_of(
     """The contents of tables, each given as it was found, with the schema that was stated."""
     hashes: list[str] = []
     pins: list[Pin] = []
-    columns: list[Columns] = []
+    columns: list[ColumnHashes] = []
     for source, schema in sources:
         if engine.owns(source):
             hashes.append(_hash_of(engine.fingerprint(source)))

@@ -16,7 +16,7 @@ from math import log2, pi
 from typing import Any
 
 from fpinq.engines.owner import in_our_words, unreadable
-from fpinq.ledger.alike import Column
+from fpinq.ledger.alike import ColumnHash
 from fpinq.ledger.wire import encode
 from fpinq.model.expressions import Type
 
@@ -29,7 +29,7 @@ class Hashes:
     """What a table in memory is: a hash of its records, and one of each column."""
 
     hash: str
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnHash, ...]
 
 
 @in_our_words(unreadable)
@@ -103,7 +103,7 @@ def _text(column: str, type_: Type) -> str:
     )
 
 
-def _column(rows: Any, values: int, low: Any, high: Any, logs: Any, numbers: int, width: Any) -> Column:
+def _column(rows: Any, values: int, low: Any, high: Any, logs: Any, numbers: int, width: Any) -> ColumnHash:
     """A column by its values.
 
     bits: other data, drawn from the same distribution, has exactly these values
@@ -111,5 +111,5 @@ def _column(rows: Any, values: int, low: Any, high: Any, logs: Any, numbers: int
     """
     hashed = sha256(f"{rows}:{values}:{low}:{high}".encode()).hexdigest()
     if not rows or (numbers == values == rows and width == rows - 1):
-        return Column(hashed, 0)
-    return Column(hashed, max(0, (logs - log2(2 * pi * int(rows))) / 2))
+        return ColumnHash(hashed, 0)
+    return ColumnHash(hashed, max(0, (logs - log2(2 * pi * int(rows))) / 2))

@@ -16,7 +16,7 @@ import duckdb
 from fpinq.engines.duckdb import sampling
 from fpinq.engines.duckdb.sources import quote
 from fpinq.engines.sql.expressions import Parameters
-from fpinq.engines.sql.relations import Source
+from fpinq.engines.sql.relations import Stored
 
 # What moves work into the reading of a file, or believes its footer's statistics (docs/decisions/0060).
 # Without these a file is asked for columns and nothing else, however they are encoded.
@@ -101,7 +101,7 @@ class Database:
         with other.cursor() as cursor, self.incoming(_Stream(cursor.sql(f"SELECT * FROM {relation}"))):
             self.connection.execute(f"CREATE TABLE {relation} AS SELECT * FROM incoming")
 
-    def cut(self, cursor: duckdb.DuckDBPyConnection, source: Source, unit: int, at_most: int) -> str | None:
+    def cut(self, cursor: duckdb.DuckDBPyConnection, source: Stored, unit: int, at_most: int) -> str | None:
         """The relation of the rows that are not among a person's first at_most, computed once.
 
         A window over the whole table for every measurement would cost fifty
@@ -143,7 +143,7 @@ class Looking:
     cursor: duckdb.DuckDBPyConnection
     steady: bool = False
 
-    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+    def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
         """The relation of the row numbers beyond the first rows of each person, if there is one."""
         return self.database.cut(self.cursor, source, unit, at_most)
 

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type, Value
 
 SQL_TYPES = {
@@ -67,9 +67,9 @@ class DuckDBDialect(Dialect):
     def quotient(self, a: str, b: str) -> str:
         return f"{a} // {b}"
 
-    def multiply(self, scope: Scope, a: Code, b: Code) -> Code:
+    def multiply(self, bindings: Bindings, a: Code, b: Code) -> Code:
         product = f"CAST({a.sql} AS HUGEINT) * CAST({b.sql} AS HUGEINT)"
-        return scope.apply(narrow, Type.INT64, scope.code(product, Type.INT64, a, b))
+        return bindings.apply(narrow, Type.INT64, bindings.code(product, Type.INT64, a, b))
 
     # ── floats ───────────────────────────────────────────────────────────────────────
 
@@ -140,8 +140,10 @@ class DuckDBDialect(Dialect):
     def matches(self, text: str, pattern: str) -> str:
         return f"regexp_full_match({text}, '{pattern}')"
 
-    def parse_integer(self, scope: Scope, text: Code) -> Code:
-        return scope.apply(narrow, Type.INT64, scope.code(f"CAST({text.sql} AS HUGEINT)", Type.INT64, text))
+    def parse_integer(self, bindings: Bindings, text: Code) -> Code:
+        return bindings.apply(
+            narrow, Type.INT64, bindings.code(f"CAST({text.sql} AS HUGEINT)", Type.INT64, text)
+        )
 
     def parse_float(self, text: str) -> str:
         return f"CAST({text} AS DOUBLE)"

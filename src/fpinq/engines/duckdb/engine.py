@@ -24,7 +24,7 @@ from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import persons_of
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
 from fpinq.engines.sql.statistics import lower
 from fpinq.engines.stopping import stopped_after
@@ -52,7 +52,7 @@ class DuckDB:
         self._links = parquet.Links(os.path.join(self._folder, "files"))
         self._tables: list[str] = []
         self._stored = 0  # how many there ever were
-        self._roots: dict[str, Source | PersonSource] = {}
+        self._roots: dict[str, Stored | StoredPersons] = {}
         self._pins: dict[str, tuple[Pin, ...]] = {}
         self._opened: Database | None = None
         _try(duckdb.__version__)
@@ -116,7 +116,7 @@ class DuckDB:
             }
             stored = {table: relation for table, (_, relation) in added.items()}
             shape = persons_of(unit, {table: relation.schema for table, relation in stored.items()})
-            self._roots[name] = PersonSource(shape, stored)
+            self._roots[name] = StoredPersons(shape, stored)
             self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape
 
@@ -133,7 +133,7 @@ class DuckDB:
         with self._lock:
             found = self._roots.pop(name)
             del self._pins[name]
-            sources = found.tables.values() if isinstance(found, PersonSource) else [found]
+            sources = found.tables.values() if isinstance(found, StoredPersons) else [found]
             self._drop({source.relation for source in sources}.intersection(self._tables))
 
     @contextlib.contextmanager
@@ -161,7 +161,7 @@ class DuckDB:
         schema: Mapping[str, Type] | None,
         dialect: Dialect | None,
         lengths: Mapping[str, int],
-    ) -> tuple[tuple[Pin, ...], Source]:
+    ) -> tuple[tuple[Pin, ...], Stored]:
         if not is_files(source):
             return (), self._add_frame(source, schema, lengths)
         files = resolve(source)
@@ -175,16 +175,16 @@ class DuckDB:
         schema: Mapping[str, Type] | None,
         dialect: Dialect | None,
         lengths: Mapping[str, int],
-    ) -> Source:
+    ) -> Stored:
         relation = f"r{self._stored}"
         shape = lines.store(self._database, relation, files, schema, dialect, lengths)
         self._tables.append(relation)
         self._stored += 1
-        return Source(relation, shape, row="rowid")
+        return Stored(relation, shape, row="rowid")
 
     def _add_parquet(
         self, files: Files, schema: Mapping[str, Type] | None, lengths: Mapping[str, int]
-    ) -> Source:
+    ) -> Stored:
         """Files to be read where they are, once checked to the end."""
         self._allow(files.pins)
         linked, connection = self._links.to(files), self._database.connection
@@ -194,7 +194,7 @@ class DuckDB:
         number = parquet.row_number(linked, dict(found))
         select, shape, raw = as_relation(columns, parquet.scan(linked), SQL, lazy=True, row=number)
         parquet.check(connection, linked, select, len(columns))
-        source = Source(f"({select})", shape, raw, "i")
+        source = Stored(f"({select})", shape, raw, "i")
         if number is None:  # the data owns the name of the row's number
             source = self._store(columns, parquet.scan(linked))
         if not files.hold():
@@ -203,7 +203,7 @@ class DuckDB:
 
     def _add_frame(
         self, source: Any, schema: Mapping[str, Type] | None, lengths: Mapping[str, int]
-    ) -> Source:
+    ) -> Stored:
         frame, columns = sources.in_memory(source, schema, self._describe)
         with self._database.incoming(frame):
             return self._store(within_lengths(columns, lengths, SQL), "incoming")
@@ -212,14 +212,14 @@ class DuckDB:
         with self._database.incoming(frame):
             return dict(self._database.describe("incoming"))
 
-    def _store(self, columns: Sequence[Converted], scan: str) -> Source:
+    def _store(self, columns: Sequence[Converted], scan: str) -> Stored:
         """A copy, in a table of ours."""
         relation = f"r{self._stored}"
         select, shape, _ = as_relation(columns, scan, SQL, lazy=False)
         self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
         self._tables.append(relation)
         self._stored += 1
-        return Source(relation, shape, row="rowid")
+        return Stored(relation, shape, row="rowid")
 
     # ── measuring ────────────────────────────────────────────────────────────────────
 
@@ -277,7 +277,7 @@ class DuckDB:
     def rows_in(self, root: str) -> dict[str, int]:
         """How many rows each table of a root has: for its owner, who promised a number."""
         found = self._roots[root]
-        tables = found.tables if isinstance(found, PersonSource) else {root: found}
+        tables = found.tables if isinstance(found, StoredPersons) else {root: found}
         with self._database.cursor() as cursor:
             return {
                 table: int(cursor.execute(f"SELECT count(*) FROM {source.relation}").fetchall()[0][0])

@@ -131,17 +131,17 @@ def _add_cells(
     lengths: Mapping[str, int],
 ) -> None:
     """The table of the cells; BadData if no field of a column is of its type."""
-    scope = of_fields(len(types), Parameters(SQL))
+    bindings = of_fields(len(types), Parameters(SQL))
     outputs = []
     for i, (name, type_) in enumerate(types.items()):
-        code = scope.output(text.cell(Column(f"f{i}"), type_, dates))
+        code = bindings.output(text.cell(Column(f"f{i}"), type_, dates))
         if type_ is Type.STRING:
-            code = scope.code(within(code.sql, lengths.get(name, MAX_STRING), SQL), type_, code, times=3)
+            code = bindings.code(within(code.sql, lengths.get(name, MAX_STRING), SQL), type_, code, times=3)
         outputs.append((f"c{i}", code))
     columns = ", ".join(f"c{i} {SQL_TYPES[type_]}" for i, type_ in enumerate(types.values()))
     database.connection.execute(f"CREATE TABLE {relation} ({columns})")
-    insert = f"INSERT INTO {relation} {scope.select(fields, outputs)}"
-    database.connection.execute(insert, scope.parameters.given())
+    insert = f"INSERT INTO {relation} {bindings.select(fields, outputs)}"
+    database.connection.execute(insert, bindings.parameters.given())
     present = _totals(database, fields, [f"count(nullif(f{i}, ''))" for i in range(len(types))])
     fitting = _totals(database, relation, [f"count(c{i})" for i in range(len(types))])
     empty = [i for i, some in enumerate(present) if some and not fitting[i]]
@@ -168,11 +168,11 @@ def _misfits(database: Database, source: str, types: Sequence[Type], dates: str)
     tried = [i for i, type_ in enumerate(types) if type_ is not Type.STRING]
     if not tried:
         return {}
-    scope = of_fields(len(types), Parameters(SQL))
-    outputs = [(f"f{i}", scope.columns[f"f{i}"]) for i in tried]
-    outputs += [(f"c{i}", scope.output(text.fits(Column(f"f{i}"), types[i], dates))) for i in tried]
+    bindings = of_fields(len(types), Parameters(SQL))
+    outputs = [(f"f{i}", bindings.columns[f"f{i}"]) for i in tried]
+    outputs += [(f"c{i}", bindings.output(text.fits(Column(f"f{i}"), types[i], dates))) for i in tried]
     wrong = [f"count(CASE WHEN f{i} <> '' AND NOT c{i} THEN 1 END)" for i in tried]
-    found = _totals(database, f"({scope.select(source, outputs)})", wrong, scope.parameters.given())
+    found = _totals(database, f"({bindings.select(source, outputs)})", wrong, bindings.parameters.given())
     return dict(zip(tried, found, strict=True))
 
 

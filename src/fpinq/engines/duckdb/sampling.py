@@ -10,7 +10,7 @@ is found out once and kept.
 from collections.abc import Sequence
 
 from fpinq.engines.duckdb.dialect import SQL, limit, window
-from fpinq.engines.sql.relations import UNIT, Source, rows_of_persons
+from fpinq.engines.sql.relations import UNIT, Stored, rows_of_persons
 from fpinq.engines.sql.truncation import order
 
 # How many columns of the order are tried first.
@@ -23,7 +23,7 @@ FEWEST_SAMPLED = 1_000
 RARE = 20
 
 
-def beyond_the_first(source: Source, unit: int, at_most: int) -> str:
+def beyond_the_first(source: Stored, unit: int, at_most: int) -> str:
     """The numbers i of the rows that are not among their person's first."""
     rows = rows_of_persons(source, unit, SQL, numbered=True)
     number = SQL.row_number([UNIT], order(rows, SQL))

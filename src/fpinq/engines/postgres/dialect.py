@@ -18,7 +18,7 @@ from fpinq.engines.sql.dialect import Dialect
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type, Value
 
 if TYPE_CHECKING:
-    from fpinq.engines.sql.expressions import Code, Parameters, Scope
+    from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 
 _TYPES = {
     Type.BOOL: "boolean",
@@ -83,8 +83,8 @@ class PostgresDialect(Dialect):
     def quotient(self, a: str, b: str) -> str:
         return f"{a} / {b}"
 
-    def multiply(self, scope: "Scope", a: "Code", b: "Code") -> "Code":
-        return scope.apply(_multiply, Type.INT64, a, b)
+    def multiply(self, bindings: "Bindings", a: "Code", b: "Code") -> "Code":
+        return bindings.apply(_multiply, Type.INT64, a, b)
 
     # ── floats ───────────────────────────────────────────────────────────────────────
 
@@ -153,8 +153,8 @@ class PostgresDialect(Dialect):
     def matches(self, text: str, pattern: str) -> str:
         return f"{text} ~ '^(?:{pattern})$'"
 
-    def parse_integer(self, scope: "Scope", text: "Code") -> "Code":
-        return scope.apply(_narrow, Type.INT64, scope.apply(_decimal, Type.INT64, text))
+    def parse_integer(self, bindings: "Bindings", text: "Code") -> "Code":
+        return bindings.apply(_narrow, Type.INT64, bindings.apply(_decimal, Type.INT64, text))
 
     def parse_float(self, text: str) -> str:
         return doubles.of_decimal(_decimal(text))

@@ -18,7 +18,7 @@ from fpinq.engines.postgres.database import Database, Statements
 from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.engines.sql import statistics as lowered
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError
@@ -50,7 +50,7 @@ class Postgres:
         self._contents = _declared(contents or {})
         self._lock = threading.RLock()
         self._tried = False
-        self._roots: dict[str, Source | PersonSource] = {}
+        self._roots: dict[str, Stored | StoredPersons] = {}
         self._found: dict[str, tuple[sources.Found, ...]] = {}
 
     # ── roots ────────────────────────────────────────────────────────────────────────
@@ -101,7 +101,7 @@ class Postgres:
             }
             stored = {table: relation for table, (_, relation) in added.items()}
             shape = persons_of(unit, {table: relation.schema for table, relation in stored.items()})
-            self._roots[name] = PersonSource(shape, stored)
+            self._roots[name] = StoredPersons(shape, stored)
             self._found[name] = tuple(found for found, _ in added.values())
             return shape
 
@@ -187,7 +187,7 @@ class Postgres:
     def rows_in(self, root: str) -> dict[str, int]:
         """How many rows each table of a root has: for its owner, who promised a number."""
         found = self._roots[root]
-        tables = found.tables if isinstance(found, PersonSource) else {root: found}
+        tables = found.tables if isinstance(found, StoredPersons) else {root: found}
         with self._reading() as statements:
             return {
                 table: int(statements.rows(f"SELECT count(*) FROM {source.relation} AS d")[0][0])
@@ -235,7 +235,7 @@ def _stored(
     source: object,
     schema: Mapping[str, Type] | None,
     lengths: Mapping[str, int] | None,
-) -> tuple[sources.Found, Source]:
+) -> tuple[sources.Found, Stored]:
     found = sources.find(statements, sources.Place.of(source))
     columns = sources.convert(found, schema, lengths)
     return found, sources.as_source(columns, found.place)

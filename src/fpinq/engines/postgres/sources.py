@@ -30,7 +30,7 @@ from fpinq.engines.postgres.database import Statements
 from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.engines.postgres.quoting import by_code_point, identifier
 from fpinq.engines.sql import sources as columns_of
-from fpinq.engines.sql.relations import Source
+from fpinq.engines.sql.relations import Stored
 from fpinq.engines.sql.sources import Converted
 from fpinq.model.errors import BadData, suggest
 from fpinq.model.expressions import Type
@@ -217,10 +217,10 @@ def _convert(name: str, found: str) -> Converted:
     )
 
 
-def as_source(columns: Sequence[Converted], place: Place) -> Source:
+def as_source(columns: Sequence[Converted], place: Place) -> Stored:
     """The converted columns of a table as c0, c1, …"""
     select, schema, raw = columns_of.as_relation(columns, place.sql, POSTGRES, lazy=True)
-    return Source(f"({select})", schema, raw)
+    return Stored(f"({select})", schema, raw)
 
 
 def fingerprint(relation: str, columns: int) -> str:

@@ -11,7 +11,7 @@ from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.engines.sql import statistics as lowered
 from fpinq.engines.sql.expressions import Parameters, render
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import Source
+from fpinq.engines.sql.relations import Stored
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnfitEngine
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Expression, Literal, Schema, Type
@@ -83,7 +83,7 @@ def _measured(
     statements: Statements, plan: Plan, by: Partitioning | None, statistics: list[Statistic]
 ) -> object:
     lowering = Lowering(POSTGRES, {})
-    lowering.roots = {"t": Source(_written(lowering.parameters), _SCHEMA)}
+    lowering.roots = {"t": Stored(_written(lowering.parameters), _SCHEMA)}
     measurement = lowered.lower(lowering, lowering.plan(plan), by, statistics)
     return measurement.read(statements.rows(measurement.sql, list(lowering.parameters.given().values())))
 

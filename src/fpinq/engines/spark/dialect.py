@@ -14,7 +14,7 @@ from typing import Any
 
 from fpinq.engines.spark.limbs import Limbs, exact
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 from fpinq.model.expressions import Type, Value
 
 SQL_TYPES = {
@@ -71,16 +71,16 @@ class SparkDialect(Dialect):
     def quotient(self, a: str, b: str) -> str:
         return f"{a} div {b}"
 
-    def multiply(self, scope: Scope, a: Code, b: Code) -> Code:
-        a, b = scope.bind(a), scope.bind(b)
+    def multiply(self, bindings: Bindings, a: Code, b: Code) -> Code:
+        a, b = bindings.bind(a), bindings.bind(b)
         product = f"abs(CAST({a.sql} AS DOUBLE) * CAST({b.sql} AS DOUBLE))"
-        about = scope.bind(scope.code(product, Type.FLOAT64, a, b))
+        about = bindings.bind(bindings.code(product, Type.FLOAT64, a, b))
         # Three roundings: off by less than 2⁻⁵⁰ of the product.
         below, beyond = self.double(2.0**63 - 2.0**13), self.double(2.0**63 + 2.0**13)
         surely = f"CASE WHEN {about.sql} < {below} THEN {a.sql} END * {b.sql}"
         maybe = f"CASE WHEN {about.sql} >= {below} AND {about.sql} < {beyond} THEN {a.sql} END"
         sql = f"coalesce({surely}, try_multiply({maybe}, {b.sql}))"
-        return scope.code(sql, Type.INT64, a, b, about, times=2)
+        return bindings.code(sql, Type.INT64, a, b, about, times=2)
 
     # ── floats ───────────────────────────────────────────────────────────────────────
 
@@ -150,9 +150,9 @@ class SparkDialect(Dialect):
         # \z is the very end; $ would let a newline follow.
         return f"{text} RLIKE r'^(?:{pattern})\\z'"
 
-    def parse_integer(self, scope: Scope, text: Code) -> Code:
+    def parse_integer(self, bindings: Bindings, text: Code) -> Code:
         # Spark parses integers without exceptions: null where 64 bits are too few.
-        return scope.code(f"try_cast({text.sql} AS BIGINT)", Type.INT64, text)
+        return bindings.code(f"try_cast({text.sql} AS BIGINT)", Type.INT64, text)
 
     def parse_float(self, text: str) -> str:
         return f"CAST({text} AS DOUBLE)"

@@ -31,7 +31,7 @@ from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.keeping import Keeping, is_row_by_row
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import PersonSource, Source, canonical
+from fpinq.engines.sql.relations import Stored, StoredPersons, canonical
 from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
 from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.engines.stopping import abandoned_after
@@ -99,7 +99,7 @@ class Spark:
         self._token = f"fpinq_{secrets.token_hex(8)}"
         self._views: list[str] = []
         self._numbers = count()
-        self._roots: dict[str, Source | PersonSource] = {}
+        self._roots: dict[str, Stored | StoredPersons] = {}
         self._holds: dict[str, tuple[Hold, ...]] = {}
         self._running: dict[int, Callable[[], object]] = {}  # by thread, what cancels it
 
@@ -161,7 +161,7 @@ class Spark:
             }
             stored = {table: relation for table, (relation, _) in added.items()}
             shape = persons_of(unit, {table: relation.schema for table, relation in stored.items()})
-            self._roots[name] = PersonSource(shape, stored)
+            self._roots[name] = StoredPersons(shape, stored)
             self._holds[name] = tuple(hold for _, hold in added.values())
             return shape
 
@@ -193,7 +193,7 @@ class Spark:
         with self._lock:
             found = self._roots.pop(name)
             del self._holds[name]
-            sources = found.tables.values() if isinstance(found, PersonSource) else [found]
+            sources = found.tables.values() if isinstance(found, StoredPersons) else [found]
             named = {word for source in sources for word in re.findall(r"\w+", source.relation)}
             self._drop(named.intersection(self._views))
 
@@ -222,7 +222,7 @@ class Spark:
         schema: Mapping[str, Type] | None,
         dialect: Dialect | None,
         lengths: Mapping[str, int] | None = None,
-    ) -> tuple[Source, Hold]:
+    ) -> tuple[Stored, Hold]:
         session = self._sessions[0]
         data = sources.incoming(session, self._view, source, schema, dialect)
         stored = self._stored(data.frame, sources.convert(data.frame.schema, schema), lengths or {})
@@ -230,10 +230,10 @@ class Spark:
             sources.check_values(session, stored.relation, stored.schema, data.records)
         return stored, data.hold or _always
 
-    def _stored(self, frame: "DataFrame", columns: Iterable[Converted], lengths: Mapping[str, int]) -> Source:
+    def _stored(self, frame: "DataFrame", columns: Iterable[Converted], lengths: Mapping[str, int]) -> Stored:
         within = within_lengths(columns, lengths, SQL)
         select, shape, raw = as_relation(within, self._view(frame), SQL, lazy=True)
-        return Source(f"({select})", shape, raw)
+        return Stored(f"({select})", shape, raw)
 
     def _view(self, frame: "DataFrame") -> str:
         """A frame by a name that both of our sessions know."""
@@ -303,7 +303,7 @@ class Spark:
     def rows_in(self, root: str) -> dict[str, int]:
         """How many rows each table of a root has: for its owner, who promised a number."""
         found = self._roots[root]
-        tables = found.tables if isinstance(found, PersonSource) else {root: found}
+        tables = found.tables if isinstance(found, StoredPersons) else {root: found}
         session, _ = self._sessions
         return {
             table: int(session.sql(f"SELECT count(*) FROM {source.relation}").collect()[0][0])

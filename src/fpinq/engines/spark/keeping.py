@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Sequence
 
 from fpinq.engines.sql.expressions import Parameters
-from fpinq.engines.sql.relations import Source
+from fpinq.engines.sql.relations import Stored
 from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.transformations import (
     Concat,
@@ -42,7 +42,7 @@ class Keeping:
         self.kept.append((name, select))
         return name
 
-    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+    def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
         """None: rows of Spark have no numbers."""
         return None
 

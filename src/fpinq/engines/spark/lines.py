@@ -124,9 +124,9 @@ def read(
     some = bool(session.sql(f"SELECT 1 FROM {fields} LIMIT 1", args=bound.given()).collect())
     text.check_lacking(_lacking(session, found, some, names, stated), some, names, stated)
     types = _types(session, fields, wanted, schema, stated.dates, bound)
-    scope = of_fields(len(wanted), bound)
+    bindings = of_fields(len(wanted), bound)
     cells = [text.cell(Column(f"f{i}"), type_, stated.dates) for i, type_ in enumerate(types)]
-    sql = scope.select(fields, [(f"c{i}", scope.output(cell)) for i, cell in enumerate(cells)])
+    sql = bindings.select(fields, [(f"c{i}", bindings.output(cell)) for i, cell in enumerate(cells)])
     return session.sql(sql, args=bound.given()).toDF(*wanted)
 
 
@@ -218,16 +218,16 @@ def _types(
 ) -> list[Type]:
     """The types of the columns, as stated or the narrowest; every field is looked at either way."""
     tried = [text.TYPES] * len(wanted) if schema is None else [(schema[name],) for name in wanted]
-    scope = of_fields(len(wanted), bound)
+    bindings = of_fields(len(wanted), bound)
     outputs, counts = [], []
     for i, types in enumerate(tried):
-        outputs.append((f"f{i}", scope.columns[f"f{i}"]))
+        outputs.append((f"f{i}", bindings.columns[f"f{i}"]))
         counts.append(f"count_if(f{i} <> '')")
         for type_ in types:
             name = f"{type_.value}_{i}"
-            outputs.append((name, scope.output(text.fits(Column(f"f{i}"), type_, dates))))
+            outputs.append((name, bindings.output(text.fits(Column(f"f{i}"), type_, dates))))
             counts.append(f"count_if(f{i} <> '' AND {name})")
-    sql = f"SELECT {', '.join(counts)} FROM ({scope.select(fields, outputs)})"
+    sql = f"SELECT {', '.join(counts)} FROM ({bindings.select(fields, outputs)})"
     found = iter(session.sql(sql, args=bound.given()).collect()[0])
     return [_type_of(name, types, found, schema is None) for name, types in zip(wanted, tried, strict=True)]
 

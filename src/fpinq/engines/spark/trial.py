@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fpinq.engines import reference
 from fpinq.engines.spark.dialect import SQL
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import PersonSource, Source
+from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.sql.statistics import lower
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnfitEngine
@@ -81,8 +81,8 @@ def _distinct_persons() -> Plan:
 def _measured(
     session: "SparkSession", plan: Plan, by: Partitioning | None, asked: list[Statistic]
 ) -> list[Integers]:
-    stored = Source(_WRITTEN, _SCHEMA)
-    lowering = Lowering(SQL, {"t": stored, "u": PersonSource(_SHAPE, {"p": stored})})
+    stored = Stored(_WRITTEN, _SCHEMA)
+    lowering = Lowering(SQL, {"t": stored, "u": StoredPersons(_SHAPE, {"p": stored})})
     measurement = lower(lowering, lowering.plan(plan), by, asked)
     found = session.sql(measurement.sql, args=dict(lowering.parameters.given())).toArrow()
     return measurement.read_columns([found.column(name).to_pylist() for name in measurement.names])

@@ -16,7 +16,7 @@ steady          a row for which there is no value costs about as much as any oth
 Arguments are the SQL of one value; their text may stand in any operator, and so will what is made of
 them: the lowering puts it in parentheses. One may be mentioned as often as the method likes: what is
 mentioned more than once is computed once, in a subquery below. Only methods that need values of
-their own in between are given the `Scope` and its `Code`. What a docstring promises about an argument
+their own in between are given the `Bindings` and its `Code`. What a docstring promises about an argument
 holds for it alone or for all together: where it would not, the argument is null.
 
 Integers are BIGINTs and no other type: INTEGER or NUMERIC where a BIGINT is asked for is a mistake.
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from fpinq.model.expressions import Type, Value
 
 if TYPE_CHECKING:
-    from fpinq.engines.sql.expressions import Code, Parameters, Scope
+    from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 
 
 class Dialect(ABC):
@@ -89,7 +89,7 @@ class Dialect(ABC):
         """a / b rounded towards zero, a BIGINT. b is not 0, and a is not −2⁶³ where b is −1."""
 
     @abstractmethod
-    def multiply(self, scope: "Scope", a: "Code", b: "Code") -> "Code":
+    def multiply(self, bindings: "Bindings", a: "Code", b: "Code") -> "Code":
         """a · b as a BIGINT; null where it does not fit. Both are any BIGINT."""
 
     # ── floats ───────────────────────────────────────────────────────────────────────
@@ -187,7 +187,7 @@ class Dialect(ABC):
         """
 
     @abstractmethod
-    def parse_integer(self, scope: "Scope", text: "Code") -> "Code":
+    def parse_integer(self, bindings: "Bindings", text: "Code") -> "Code":
         """The BIGINT that a text says; null where it does not fit. It is [+-]?[0-9]{1,19}."""
 
     @abstractmethod

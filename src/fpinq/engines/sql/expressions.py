@@ -107,7 +107,7 @@ class Code:
 
 
 @dataclass
-class Scope:
+class Bindings:
     """The columns that expressions over one relation can read, and the bindings they made."""
 
     columns: Mapping[str, Code]
@@ -247,14 +247,14 @@ def render(value: Value, type_: Type, parameters: Parameters) -> str:
     return dialect.moment(value, type_)  # type: ignore[arg-type]
 
 
-def _scaled(scope: Scope, code: Code, factor: Fraction) -> Code:
+def _scaled(bindings: Bindings, code: Code, factor: Fraction) -> Code:
     """A double times a power of two."""
     if factor == 1:
         return code
-    by = scope.double(factor)
+    by = bindings.double(factor)
     if factor > 1:  # from within the bounds to the grid: neither beyond the doubles nor below them
-        return scope.code(f"{code.sql} * {by}", Type.FLOAT64, code)
-    return scope.apply(lambda a: scope.dialect.multiply_floats(a, by), Type.FLOAT64, code)
+        return bindings.code(f"{code.sql} * {by}", Type.FLOAT64, code)
+    return bindings.apply(lambda a: bindings.dialect.multiply_floats(a, by), Type.FLOAT64, code)
 
 
 # ── integers ─────────────────────────────────────────────────────────────────────────
@@ -268,120 +268,122 @@ def _within(low: int, high: int) -> dict[str, int]:
     return {"low": max(low, INT64_MIN), "high": min(high, INT64_MAX)}
 
 
-def _only_if(scope: Scope, sql: str, low: int, high: int) -> str:
+def _only_if(bindings: Bindings, sql: str, low: int, high: int) -> str:
     """sql where it is in the interval, else null."""
-    tests = [f"{sql} >= {scope.integer(low)}"] if low > INT64_MIN else []
-    tests += [f"{sql} <= {scope.integer(high)}"] if high < INT64_MAX else []
+    tests = [f"{sql} >= {bindings.integer(low)}"] if low > INT64_MIN else []
+    tests += [f"{sql} <= {bindings.integer(high)}"] if high < INT64_MAX else []
     return f"CASE WHEN {' AND '.join(tests)} THEN {sql} END" if tests else sql
 
 
-def _add(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
+def _add(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return _sum(scope, scope.dialect.add_floats, a, b)
+        return _sum(bindings, bindings.dialect.add_floats, a, b)
     if a.constant is not None:
         a, b = b, a
     low, high = a.low + b.low, a.high + b.high
     if _fits(low, high):
-        return scope.code(f"{a.sql} + {b.sql}", type_, a, b, low=low, high=high)
-    a = scope.bind(a)
+        return bindings.code(f"{a.sql} + {b.sql}", type_, a, b, low=low, high=high)
+    a = bindings.bind(a)
     if (c := b.constant) is not None:
-        safe = _only_if(scope, a.sql, INT64_MIN - c, INT64_MAX - c)
-        return scope.code(f"{safe} + {b.sql}", type_, a, b, times=2, **_within(low, high))
-    b = scope.bind(b)
+        safe = _only_if(bindings, a.sql, INT64_MIN - c, INT64_MAX - c)
+        return bindings.code(f"{safe} + {b.sql}", type_, a, b, times=2, **_within(low, high))
+    b = bindings.bind(b)
     safe = (
-        f"CASE WHEN {a.sql} <= {scope.integer(INT64_MAX)} - greatest({b.sql}, 0) "
-        f"AND {a.sql} >= {scope.integer(INT64_MIN)} - least({b.sql}, 0) THEN {a.sql} END"
+        f"CASE WHEN {a.sql} <= {bindings.integer(INT64_MAX)} - greatest({b.sql}, 0) "
+        f"AND {a.sql} >= {bindings.integer(INT64_MIN)} - least({b.sql}, 0) THEN {a.sql} END"
     )
-    return scope.code(f"{safe} + {b.sql}", type_, a, b, times=3, **_within(low, high))
+    return bindings.code(f"{safe} + {b.sql}", type_, a, b, times=3, **_within(low, high))
 
 
-def _subtract(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
+def _subtract(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
     if a.type is Type.DATE:
-        return scope.apply(scope.dialect.days_between, type_, a, b, low=-3_652_058, high=3_652_058)
+        return bindings.apply(bindings.dialect.days_between, type_, a, b, low=-3_652_058, high=3_652_058)
     if a.type is Type.TIMESTAMP:
-        return _seconds(scope, a, b)
+        return _seconds(bindings, a, b)
     if type_ is Type.FLOAT64:
-        return _sum(scope, scope.dialect.subtract_floats, a, b)
+        return _sum(bindings, bindings.dialect.subtract_floats, a, b)
     low, high = a.low - b.high, a.high - b.low
     if _fits(low, high):
-        return scope.code(f"{a.sql} - {b.sql}", type_, a, b, low=low, high=high)
-    a, b = scope.bind(a), scope.bind(b)
+        return bindings.code(f"{a.sql} - {b.sql}", type_, a, b, low=low, high=high)
+    a, b = bindings.bind(a), bindings.bind(b)
     if (c := b.constant) is not None:
-        safe = f"{_only_if(scope, a.sql, INT64_MIN + c, INT64_MAX + c)} - {b.sql}"
+        safe = f"{_only_if(bindings, a.sql, INT64_MIN + c, INT64_MAX + c)} - {b.sql}"
     elif (c := a.constant) is not None:
-        safe = f"{a.sql} - {_only_if(scope, b.sql, c - INT64_MAX, c - INT64_MIN)}"
+        safe = f"{a.sql} - {_only_if(bindings, b.sql, c - INT64_MAX, c - INT64_MIN)}"
     else:
         safe = (
-            f"CASE WHEN {a.sql} <= {scope.integer(INT64_MAX)} + least({b.sql}, 0) "
-            f"AND {a.sql} >= {scope.integer(INT64_MIN)} + greatest({b.sql}, 0) THEN {a.sql} END - {b.sql}"
+            f"CASE WHEN {a.sql} <= {bindings.integer(INT64_MAX)} + least({b.sql}, 0) "
+            f"AND {a.sql} >= {bindings.integer(INT64_MIN)} + greatest({b.sql}, 0) THEN {a.sql} END - {b.sql}"
         )
-    return scope.code(safe, type_, a, b, times=3, **_within(low, high))
+    return bindings.code(safe, type_, a, b, times=3, **_within(low, high))
 
 
-def _multiply(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
+def _multiply(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
     if type_ is Type.FLOAT64:
-        product = _plus_zero(scope, scope.apply(scope.dialect.multiply_floats, type_, a, b))
-        return product if a.finite and b.finite else _not_nan(scope, product)
+        product = _plus_zero(bindings, bindings.apply(bindings.dialect.multiply_floats, type_, a, b))
+        return product if a.finite and b.finite else _not_nan(bindings, product)
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     low, high = min(ends), max(ends)
     if _fits(low, high):
-        return scope.code(f"{a.sql} * {b.sql}", type_, a, b, low=low, high=high)
+        return bindings.code(f"{a.sql} * {b.sql}", type_, a, b, low=low, high=high)
     if a.constant is not None:
         a, b = b, a
     if (c := b.constant) is not None:
-        a = scope.bind(a)
+        a = bindings.bind(a)
         first, last = sorted((INT64_MIN // c, INT64_MAX // c))
         # Rounded inwards: c·x is in the type for exactly the x in between.
         first += first * c < INT64_MIN or first * c > INT64_MAX
         last -= last * c < INT64_MIN or last * c > INT64_MAX
-        safe = _only_if(scope, a.sql, first, last)
-        return scope.code(f"{safe} * {b.sql}", type_, a, b, times=2, **_within(low, high))
+        safe = _only_if(bindings, a.sql, first, last)
+        return bindings.code(f"{safe} * {b.sql}", type_, a, b, times=2, **_within(low, high))
     known = _within(low, high)
-    return replace(scope.dialect.multiply(scope, a, b), low=known["low"], high=known["high"])
+    return replace(bindings.dialect.multiply(bindings, a, b), low=known["low"], high=known["high"])
 
 
-def _floor_divide(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
+def _floor_divide(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return _floor(scope, type_, _divide(scope, type_, a, b))
+        return _floor(bindings, type_, _divide(bindings, type_, a, b))
     largest = max(abs(a.low), abs(a.high))
     known = _within(-largest, largest)
-    quotient, one = scope.dialect.quotient, scope.integer(1)
-    a = scope.bind(a)
+    quotient, one = bindings.dialect.quotient, bindings.integer(1)
+    a = bindings.bind(a)
     if (c := b.constant) is not None and c > 0:
         # The quotient is rounded towards zero.
         below = quotient(f"(CASE WHEN {a.sql} < 0 THEN {a.sql} END + {one})", b.sql)
         above = quotient(a.sql, b.sql)
         sql = f"CASE WHEN {a.sql} < 0 THEN ({below}) - {one} ELSE {above} END" if a.low < 0 else above
-        return scope.code(sql, type_, a, b, times=4, low=a.low // c, high=a.high // c)
-    b = scope.bind(b)
-    overflows = f"{b.sql} = -1 AND {a.sql} = {scope.integer(INT64_MIN)}"
-    by = scope.bind(
-        scope.code(f"CASE WHEN {b.sql} = 0 OR {overflows} THEN NULL ELSE {b.sql} END", type_, a, b, times=3)
+        return bindings.code(sql, type_, a, b, times=4, low=a.low // c, high=a.high // c)
+    b = bindings.bind(b)
+    overflows = f"{b.sql} = -1 AND {a.sql} = {bindings.integer(INT64_MIN)}"
+    by = bindings.bind(
+        bindings.code(
+            f"CASE WHEN {b.sql} = 0 OR {overflows} THEN NULL ELSE {b.sql} END", type_, a, b, times=3
+        )
     )
     uneven = _uneven(f"{a.sql} % {by.sql}", by.sql)
-    sql = f"({quotient(a.sql, by.sql)}) - CASE WHEN {uneven} THEN {one} ELSE {scope.integer(0)} END"
-    return scope.code(sql, type_, a, by, times=4, **known)
+    sql = f"({quotient(a.sql, by.sql)}) - CASE WHEN {uneven} THEN {one} ELSE {bindings.integer(0)} END"
+    return bindings.code(sql, type_, a, by, times=4, **known)
 
 
-def _modulo(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
+def _modulo(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return _float_modulo(scope, a, b)
+        return _float_modulo(bindings, a, b)
     if (c := b.constant) is not None and c > 0:
-        rest = scope.bind(scope.code(f"{a.sql} % {b.sql}", type_, a, b))
+        rest = bindings.bind(bindings.code(f"{a.sql} % {b.sql}", type_, a, b))
         sql = (
             f"CASE WHEN {rest.sql} < 0 THEN {rest.sql} + {b.sql} ELSE {rest.sql} END"
             if a.low < 0
             else rest.sql
         )
-        return scope.code(sql, type_, rest, b, times=3, low=0, high=c - 1)
-    b = scope.bind(b)
+        return bindings.code(sql, type_, rest, b, times=3, low=0, high=c - 1)
+    b = bindings.bind(b)
     # x % −1 is 0, but a database may divide first, and −2⁶³ / −1 overflows.
-    divisor = f"CASE WHEN {b.sql} = 0 THEN NULL WHEN {b.sql} = -1 THEN {scope.integer(1)} ELSE {b.sql} END"
-    by = scope.bind(scope.code(divisor, type_, b, times=3))
-    rest = scope.bind(scope.code(f"{a.sql} % {by.sql}", type_, a, by))
+    divisor = f"CASE WHEN {b.sql} = 0 THEN NULL WHEN {b.sql} = -1 THEN {bindings.integer(1)} ELSE {b.sql} END"
+    by = bindings.bind(bindings.code(divisor, type_, b, times=3))
+    rest = bindings.bind(bindings.code(f"{a.sql} % {by.sql}", type_, a, by))
     bound = max(abs(b.low), abs(b.high))
-    sql = f"{rest.sql} + CASE WHEN {_uneven(rest.sql, by.sql)} THEN {by.sql} ELSE {scope.integer(0)} END"
-    return scope.code(sql, type_, rest, by, times=3, **_within(-bound, bound))
+    sql = f"{rest.sql} + CASE WHEN {_uneven(rest.sql, by.sql)} THEN {by.sql} ELSE {bindings.integer(0)} END"
+    return bindings.code(sql, type_, rest, by, times=3, **_within(-bound, bound))
 
 
 def _uneven(rest: str, by: str) -> str:
@@ -389,161 +391,163 @@ def _uneven(rest: str, by: str) -> str:
     return f"{rest} <> 0 AND ({rest} < 0) <> ({by} < 0)"
 
 
-def _negate(scope: Scope, type_: Type, a: Code) -> Code:
+def _negate(bindings: Bindings, type_: Type, a: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return _plus_zero(scope, scope.code(f"-{a.sql}", type_, a), finite=a.finite)
-    a = scope.bind(a) if a.low == INT64_MIN else a
-    safe = _only_if(scope, a.sql, max(a.low, -INT64_MAX), INT64_MAX) if a.low == INT64_MIN else a.sql
-    return scope.code(f"-({safe})", type_, a, times=2, low=-a.high, high=min(-a.low, INT64_MAX))
+        return _plus_zero(bindings, bindings.code(f"-{a.sql}", type_, a), finite=a.finite)
+    a = bindings.bind(a) if a.low == INT64_MIN else a
+    safe = _only_if(bindings, a.sql, max(a.low, -INT64_MAX), INT64_MAX) if a.low == INT64_MIN else a.sql
+    return bindings.code(f"-({safe})", type_, a, times=2, low=-a.high, high=min(-a.low, INT64_MAX))
 
 
-def _abs(scope: Scope, type_: Type, a: Code) -> Code:
+def _abs(bindings: Bindings, type_: Type, a: Code) -> Code:
     if type_ is Type.FLOAT64:
-        return scope.code(f"abs({a.sql})", type_, a, finite=a.finite)
-    a = scope.bind(a) if a.low == INT64_MIN else a
-    safe = _only_if(scope, a.sql, -INT64_MAX, INT64_MAX) if a.low == INT64_MIN else a.sql
+        return bindings.code(f"abs({a.sql})", type_, a, finite=a.finite)
+    a = bindings.bind(a) if a.low == INT64_MIN else a
+    safe = _only_if(bindings, a.sql, -INT64_MAX, INT64_MAX) if a.low == INT64_MIN else a.sql
     low = 0 if a.low <= 0 <= a.high else min(abs(a.low), abs(a.high))
-    return scope.code(f"abs({safe})", type_, a, times=2, **_within(low, max(abs(a.low), abs(a.high))))
+    return bindings.code(f"abs({safe})", type_, a, times=2, **_within(low, max(abs(a.low), abs(a.high))))
 
 
-def _sign(scope: Scope, type_: Type, a: Code) -> Code:
-    a = scope.bind(a)
+def _sign(bindings: Bindings, type_: Type, a: Code) -> Code:
+    a = bindings.bind(a)
     branches = ((">", 1), ("<", -1), ("=", 0))
-    cases = (f"WHEN {a.sql} {sign} 0 THEN {scope.integer(one)}" for sign, one in branches)
-    return scope.code(f"CASE {' '.join(cases)} END", type_, a, times=3, low=-1, high=1)
+    cases = (f"WHEN {a.sql} {sign} 0 THEN {bindings.integer(one)}" for sign, one in branches)
+    return bindings.code(f"CASE {' '.join(cases)} END", type_, a, times=3, low=-1, high=1)
 
 
-def _clip(scope: Scope, type_: Type, a: Code, lower: Code, upper: Code) -> Code:
-    a = scope.bind(a)
+def _clip(bindings: Bindings, type_: Type, a: Code, lower: Code, upper: Code) -> Code:
+    a = bindings.bind(a)
     inside = f"WHEN {a.sql} < {lower.sql} THEN {lower.sql} WHEN {a.sql} > {upper.sql} THEN {upper.sql}"
     sql = f"CASE {inside} ELSE {a.sql} END"
     if type_ is Type.FLOAT64:
-        return scope.code(sql, type_, a, times=3, finite=lower.finite and upper.finite)
+        return bindings.code(sql, type_, a, times=3, finite=lower.finite and upper.finite)
     low, high = max(lower.low, min(a.low, upper.low)), min(upper.low, max(a.high, lower.low))
-    return scope.code(sql if (a.low, a.high) != (low, high) else a.sql, type_, a, times=3, low=low, high=high)
+    return bindings.code(
+        sql if (a.low, a.high) != (low, high) else a.sql, type_, a, times=3, low=low, high=high
+    )
 
 
 # ── floats ───────────────────────────────────────────────────────────────────────────
 
 
-def _not_nan(scope: Scope, a: Code) -> Code:
-    a = scope.bind(a)
-    return scope.code(
-        f"CASE WHEN {scope.dialect.is_nan(a.sql)} THEN NULL ELSE {a.sql} END", a.type, a, times=2
+def _not_nan(bindings: Bindings, a: Code) -> Code:
+    a = bindings.bind(a)
+    return bindings.code(
+        f"CASE WHEN {bindings.dialect.is_nan(a.sql)} THEN NULL ELSE {a.sql} END", a.type, a, times=2
     )
 
 
-def _plus_zero(scope: Scope, a: Code, **known: Any) -> Code:
+def _plus_zero(bindings: Bindings, a: Code, **known: Any) -> Code:
     """The same, with 0 in place of −0."""
-    return scope.code(f"{a.sql} + {scope.double(0.0)}", Type.FLOAT64, a, **known)
+    return bindings.code(f"{a.sql} + {bindings.double(0.0)}", Type.FLOAT64, a, **known)
 
 
-def _sum(scope: Scope, template: Callable[[str, str], str], a: Code, b: Code) -> Code:
-    total = scope.apply(template, Type.FLOAT64, a, b)
+def _sum(bindings: Bindings, template: Callable[[str, str], str], a: Code, b: Code) -> Code:
+    total = bindings.apply(template, Type.FLOAT64, a, b)
     # Only ∞ − ∞ is NaN; a sum of canonical floats is never −0.
-    return total if a.finite or b.finite else _not_nan(scope, total)
+    return total if a.finite or b.finite else _not_nan(bindings, total)
 
 
-def _divide(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
-    b = scope.bind(b)
-    by = scope.code(f"CASE WHEN {b.sql} = 0 THEN NULL ELSE {b.sql} END", type_, b, times=2)
-    quotient = _plus_zero(scope, scope.apply(scope.dialect.divide_floats, type_, a, by))
-    return quotient if a.finite or b.finite else _not_nan(scope, quotient)
+def _divide(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
+    b = bindings.bind(b)
+    by = bindings.code(f"CASE WHEN {b.sql} = 0 THEN NULL ELSE {b.sql} END", type_, b, times=2)
+    quotient = _plus_zero(bindings, bindings.apply(bindings.dialect.divide_floats, type_, a, by))
+    return quotient if a.finite or b.finite else _not_nan(bindings, quotient)
 
 
-def _float_modulo(scope: Scope, a: Code, b: Code) -> Code:
-    a, b = scope.bind(a), scope.bind(b)
-    finite = f"CASE WHEN abs({a.sql}) < {scope.double(inf)} THEN {a.sql} END"
-    divided = scope.code(finite, Type.FLOAT64, a, times=2)
-    by = scope.code(f"CASE WHEN {b.sql} <> 0 THEN {b.sql} END", Type.FLOAT64, b, times=2)
-    rest = scope.bind(scope.apply(scope.dialect.float_remainder, Type.FLOAT64, divided, by))
-    sql = f"{rest.sql} + CASE WHEN {_uneven(rest.sql, b.sql)} THEN {b.sql} ELSE {scope.double(0.0)} END"
-    return scope.code(sql, Type.FLOAT64, rest, b, times=3)
+def _float_modulo(bindings: Bindings, a: Code, b: Code) -> Code:
+    a, b = bindings.bind(a), bindings.bind(b)
+    finite = f"CASE WHEN abs({a.sql}) < {bindings.double(inf)} THEN {a.sql} END"
+    divided = bindings.code(finite, Type.FLOAT64, a, times=2)
+    by = bindings.code(f"CASE WHEN {b.sql} <> 0 THEN {b.sql} END", Type.FLOAT64, b, times=2)
+    rest = bindings.bind(bindings.apply(bindings.dialect.float_remainder, Type.FLOAT64, divided, by))
+    sql = f"{rest.sql} + CASE WHEN {_uneven(rest.sql, b.sql)} THEN {b.sql} ELSE {bindings.double(0.0)} END"
+    return bindings.code(sql, Type.FLOAT64, rest, b, times=3)
 
 
-def _floor(scope: Scope, type_: Type, a: Code) -> Code:
-    return _plus_zero(scope, scope.apply(scope.dialect.floor, type_, a), finite=a.finite)
+def _floor(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return _plus_zero(bindings, bindings.apply(bindings.dialect.floor, type_, a), finite=a.finite)
 
 
-def _ceil(scope: Scope, type_: Type, a: Code) -> Code:
-    return _plus_zero(scope, scope.apply(scope.dialect.ceil, type_, a), finite=a.finite)
+def _ceil(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return _plus_zero(bindings, bindings.apply(bindings.dialect.ceil, type_, a), finite=a.finite)
 
 
-def _round(scope: Scope, type_: Type, a: Code) -> Code:
-    return _plus_zero(scope, scope.apply(scope.dialect.round, type_, a), finite=a.finite)
+def _round(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return _plus_zero(bindings, bindings.apply(bindings.dialect.round, type_, a), finite=a.finite)
 
 
-def _sqrt(scope: Scope, type_: Type, a: Code) -> Code:
-    a = scope.bind(a)
-    root = scope.code(f"CASE WHEN {a.sql} >= 0 THEN {a.sql} END", type_, a, times=2)
-    return scope.apply(scope.dialect.sqrt, type_, root, finite=a.finite)
+def _sqrt(bindings: Bindings, type_: Type, a: Code) -> Code:
+    a = bindings.bind(a)
+    root = bindings.code(f"CASE WHEN {a.sql} >= 0 THEN {a.sql} END", type_, a, times=2)
+    return bindings.apply(bindings.dialect.sqrt, type_, root, finite=a.finite)
 
 
-def _exp(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.apply(scope.dialect.exp, type_, a)
+def _exp(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return bindings.apply(bindings.dialect.exp, type_, a)
 
 
-def _log(scope: Scope, type_: Type, a: Code) -> Code:
-    a = scope.bind(a)
-    positive = scope.code(f"CASE WHEN {a.sql} > 0 THEN {a.sql} END", type_, a, times=2)
-    return scope.apply(scope.dialect.log, type_, positive, finite=a.finite)
+def _log(bindings: Bindings, type_: Type, a: Code) -> Code:
+    a = bindings.bind(a)
+    positive = bindings.code(f"CASE WHEN {a.sql} > 0 THEN {a.sql} END", type_, a, times=2)
+    return bindings.apply(bindings.dialect.log, type_, positive, finite=a.finite)
 
 
-def _power(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
-    a, b = scope.bind(a), scope.bind(b)
-    base = scope.code(f"CASE WHEN {a.sql} = 0 AND {b.sql} < 0 THEN NULL ELSE {a.sql} END", type_, a, b)
-    return _not_nan(scope, _plus_zero(scope, scope.apply(scope.dialect.power, type_, base, b)))
+def _power(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
+    a, b = bindings.bind(a), bindings.bind(b)
+    base = bindings.code(f"CASE WHEN {a.sql} = 0 AND {b.sql} < 0 THEN NULL ELSE {a.sql} END", type_, a, b)
+    return _not_nan(bindings, _plus_zero(bindings, bindings.apply(bindings.dialect.power, type_, base, b)))
 
 
-def _seconds(scope: Scope, a: Code, b: Code) -> Code:
+def _seconds(bindings: Bindings, a: Code, b: Code) -> Code:
     """The seconds between two timestamps, rounded once.
 
     A difference above 2⁵³ microseconds is not a double. Then whole seconds and
     the rest are added: the rest is never so near the middle of two doubles that
     its own rounding could change the sum.
     """
-    micros = scope.bind(scope.apply(scope.dialect.microseconds_between, Type.INT64, a, b))
-    double, million = scope.dialect.type_name(Type.FLOAT64), scope.integer(10**6)
-    small = f"{micros.sql} BETWEEN {scope.integer(-(2**53))} AND {scope.integer(2**53)}"
-    whole = f"CAST({scope.dialect.quotient(micros.sql, million)} AS {double})"
-    rest = f"CAST({micros.sql} % {million} AS {double}) / {scope.double(1e6)}"
-    at_once = f"CAST({micros.sql} AS {double}) / {scope.double(1e6)}"
+    micros = bindings.bind(bindings.apply(bindings.dialect.microseconds_between, Type.INT64, a, b))
+    double, million = bindings.dialect.type_name(Type.FLOAT64), bindings.integer(10**6)
+    small = f"{micros.sql} BETWEEN {bindings.integer(-(2**53))} AND {bindings.integer(2**53)}"
+    whole = f"CAST({bindings.dialect.quotient(micros.sql, million)} AS {double})"
+    rest = f"CAST({micros.sql} % {million} AS {double}) / {bindings.double(1e6)}"
+    at_once = f"CAST({micros.sql} AS {double}) / {bindings.double(1e6)}"
     sql = f"CASE WHEN {small} THEN {at_once} ELSE {whole} + {rest} END"
-    return scope.code(sql, Type.FLOAT64, micros, times=4, finite=True)
+    return bindings.code(sql, Type.FLOAT64, micros, times=4, finite=True)
 
 
 # ── truth and nulls ──────────────────────────────────────────────────────────────────
 
 
 def _infix(sign: str) -> Callable[..., Code]:
-    def lower(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
-        return scope.code(f"{a.sql} {sign} {b.sql}", type_, a, b)
+    def lower(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
+        return bindings.code(f"{a.sql} {sign} {b.sql}", type_, a, b)
 
     return lower
 
 
-def _not(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"NOT {a.sql}", type_, a)
+def _not(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return bindings.code(f"NOT {a.sql}", type_, a)
 
 
 def _hull(a: Code, b: Code) -> dict[str, Any]:
     return {"low": min(a.low, b.low), "high": max(a.high, b.high), "finite": a.finite and b.finite}
 
 
-def _if_else(scope: Scope, type_: Type, c: Code, a: Code, b: Code) -> Code:
-    return scope.code(f"CASE WHEN {c.sql} THEN {a.sql} ELSE {b.sql} END", type_, c, a, b, **_hull(a, b))
+def _if_else(bindings: Bindings, type_: Type, c: Code, a: Code, b: Code) -> Code:
+    return bindings.code(f"CASE WHEN {c.sql} THEN {a.sql} ELSE {b.sql} END", type_, c, a, b, **_hull(a, b))
 
 
-def _is_in(scope: Scope, a: Code, *values: Code) -> Code:
-    return scope.code(f"{a.sql} IN ({', '.join(v.sql for v in values)})", Type.BOOL, a)
+def _is_in(bindings: Bindings, a: Code, *values: Code) -> Code:
+    return bindings.code(f"{a.sql} IN ({', '.join(v.sql for v in values)})", Type.BOOL, a)
 
 
-def _is_null(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.code(f"{a.sql} IS NULL", type_, a)
+def _is_null(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return bindings.code(f"{a.sql} IS NULL", type_, a)
 
 
-def _fill_null(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
-    return scope.code(f"coalesce({a.sql}, {b.sql})", type_, a, b, **_hull(a, b))
+def _fill_null(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
+    return bindings.code(f"coalesce({a.sql}, {b.sql})", type_, a, b, **_hull(a, b))
 
 
 # ── conversions ──────────────────────────────────────────────────────────────────────
@@ -554,53 +558,55 @@ _DATE = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _TIMESTAMP = rf"{_DATE}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{{1,6}})?)?)?"
 
 
-def _matching(scope: Scope, a: Code, pattern: str) -> Code:
+def _matching(bindings: Bindings, a: Code, pattern: str) -> Code:
     """A text, null where it is not of a pattern."""
-    a = scope.bind(a)
-    matches = scope.dialect.matches(a.sql, pattern)
-    return scope.code(f"CASE WHEN {matches} THEN {a.sql} END", Type.STRING, a, times=2)
+    a = bindings.bind(a)
+    matches = bindings.dialect.matches(a.sql, pattern)
+    return bindings.code(f"CASE WHEN {matches} THEN {a.sql} END", Type.STRING, a, times=2)
 
 
-def _cast(scope: Scope, type_: Type, a: Code, **known: Any) -> Code:
-    return scope.code(f"CAST({a.sql} AS {scope.dialect.type_name(type_)})", type_, a, **known)
+def _cast(bindings: Bindings, type_: Type, a: Code, **known: Any) -> Code:
+    return bindings.code(f"CAST({a.sql} AS {bindings.dialect.type_name(type_)})", type_, a, **known)
 
 
-def _of_truth(scope: Scope, type_: Type, a: Code, **known: Any) -> Code:
-    return scope.apply(lambda truth: scope.dialect.number_of_truth(truth, type_), type_, a, **known)
+def _of_truth(bindings: Bindings, type_: Type, a: Code, **known: Any) -> Code:
+    return bindings.apply(lambda truth: bindings.dialect.number_of_truth(truth, type_), type_, a, **known)
 
 
-def _to_int64(scope: Scope, type_: Type, a: Code) -> Code:
+def _to_int64(bindings: Bindings, type_: Type, a: Code) -> Code:
     if a.type is Type.BOOL:
-        return _of_truth(scope, type_, a, low=0, high=1)
+        return _of_truth(bindings, type_, a, low=0, high=1)
     if a.type is Type.STRING:
-        return scope.dialect.parse_integer(scope, _matching(scope, a, _INTEGER))
-    a = scope.bind(a)
-    inside = f"{a.sql} >= {scope.double(-(2.0**63))} AND {a.sql} < {scope.double(2.0**63)}"
-    safe = scope.code(f"CASE WHEN {inside} THEN {a.sql} END", Type.FLOAT64, a, times=3)
-    return scope.apply(scope.dialect.whole_part, type_, safe)
+        return bindings.dialect.parse_integer(bindings, _matching(bindings, a, _INTEGER))
+    a = bindings.bind(a)
+    inside = f"{a.sql} >= {bindings.double(-(2.0**63))} AND {a.sql} < {bindings.double(2.0**63)}"
+    safe = bindings.code(f"CASE WHEN {inside} THEN {a.sql} END", Type.FLOAT64, a, times=3)
+    return bindings.apply(bindings.dialect.whole_part, type_, safe)
 
 
-def _to_float64(scope: Scope, type_: Type, a: Code) -> Code:
+def _to_float64(bindings: Bindings, type_: Type, a: Code) -> Code:
     if a.type is Type.BOOL:
-        return _of_truth(scope, type_, a, finite=True)
+        return _of_truth(bindings, type_, a, finite=True)
     if a.type is Type.INT64:
-        return _cast(scope, type_, a, finite=True)
-    return _plus_zero(scope, scope.apply(scope.dialect.parse_float, type_, _matching(scope, a, _FLOAT)))
+        return _cast(bindings, type_, a, finite=True)
+    return _plus_zero(
+        bindings, bindings.apply(bindings.dialect.parse_float, type_, _matching(bindings, a, _FLOAT))
+    )
 
 
-def _to_string(scope: Scope, type_: Type, a: Code) -> Code:
-    return scope.apply(lambda value: scope.dialect.written(value, a.type), type_, a)
+def _to_string(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return bindings.apply(lambda value: bindings.dialect.written(value, a.type), type_, a)
 
 
-def _to_date(scope: Scope, type_: Type, a: Code) -> Code:
+def _to_date(bindings: Bindings, type_: Type, a: Code) -> Code:
     if a.type is Type.TIMESTAMP:
-        return _cast(scope, type_, a)
-    return scope.apply(scope.dialect.parse_date, type_, _of_a_day(scope, a, _DATE))
+        return _cast(bindings, type_, a)
+    return bindings.apply(bindings.dialect.parse_date, type_, _of_a_day(bindings, a, _DATE))
 
 
-def _of_a_day(scope: Scope, a: Code, pattern: str) -> Code:
+def _of_a_day(bindings: Bindings, a: Code, pattern: str) -> Code:
     """A text of the pattern that begins with a day that exists, else null."""
-    text = scope.bind(_matching(scope, a, pattern))
+    text = bindings.bind(_matching(bindings, a, pattern))
     year = f"CAST(substring({text.sql}, 1, 4) AS BIGINT)"
     leap = f"({year} % 4 = 0 AND ({year} % 100 <> 0 OR {year} % 400 = 0))"
     month, day = f"substring({text.sql}, 6, 2)", f"substring({text.sql}, 9, 2)"
@@ -609,84 +615,86 @@ def _of_a_day(scope: Scope, a: Code, pattern: str) -> Code:
         f"WHEN {leap} THEN '29' ELSE '28' END"
     )
     exists = f"substring({text.sql}, 1, 4) <> '0000' AND {day} <= {last}"
-    return scope.code(f"CASE WHEN {exists} THEN {text.sql} END", Type.STRING, text, times=8)
+    return bindings.code(f"CASE WHEN {exists} THEN {text.sql} END", Type.STRING, text, times=8)
 
 
-def _to_timestamp(scope: Scope, type_: Type, a: Code) -> Code:
+def _to_timestamp(bindings: Bindings, type_: Type, a: Code) -> Code:
     if a.type is Type.DATE:
-        return _cast(scope, type_, a)
-    text = scope.bind(_of_a_day(scope, a, _TIMESTAMP))
+        return _cast(bindings, type_, a)
+    text = bindings.bind(_of_a_day(bindings, a, _TIMESTAMP))
     # With the rest of midnight behind it, so that there is one form to parse.
-    rest = f"substring(' 00:00:00.000000', {scope.dialect.characters(text.sql)} - 9)"
-    whole = scope.code(f"{text.sql} || {rest}", Type.STRING, text, times=2)
-    return scope.apply(scope.dialect.parse_timestamp, type_, whole)
+    rest = f"substring(' 00:00:00.000000', {bindings.dialect.characters(text.sql)} - 9)"
+    whole = bindings.code(f"{text.sql} || {rest}", Type.STRING, text, times=2)
+    return bindings.apply(bindings.dialect.parse_timestamp, type_, whole)
 
 
-def _to_bool(scope: Scope, type_: Type, a: Code) -> Code:
-    a = scope.bind(a)
+def _to_bool(bindings: Bindings, type_: Type, a: Code) -> Code:
+    a = bindings.bind(a)
     true, false = (", ".join(f"'{word}'" for word in words) for words in (TRUE, FALSE))
     sql = f"CASE WHEN {a.sql} IN ({true}) THEN TRUE WHEN {a.sql} IN ({false}) THEN FALSE END"
-    return scope.code(sql, type_, a, times=2)
+    return bindings.code(sql, type_, a, times=2)
 
 
 # ── strings ──────────────────────────────────────────────────────────────────────────
 
 
-def _lower(scope: Scope, type_: Type, a: Code) -> Code:
-    return _mapped(scope, a, scope.dialect.lower_ascii, UPPER, LOWER)
+def _lower(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return _mapped(bindings, a, bindings.dialect.lower_ascii, UPPER, LOWER)
 
 
-def _upper(scope: Scope, type_: Type, a: Code) -> Code:
-    return _mapped(scope, a, scope.dialect.upper_ascii, LOWER, UPPER)
+def _upper(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return _mapped(bindings, a, bindings.dialect.upper_ascii, LOWER, UPPER)
 
 
-def _mapped(scope: Scope, a: Code, of_ascii: Callable[[str], str], source: str, target: str) -> Code:
+def _mapped(bindings: Bindings, a: Code, of_ascii: Callable[[str], str], source: str, target: str) -> Code:
     """A case mapping; on ASCII, where bytes are code points, a database's own, which is far faster."""
-    a, dialect = scope.bind(a), scope.dialect
+    a, dialect = bindings.bind(a), bindings.dialect
     is_ascii = f"{dialect.octets(a.sql)} = {dialect.characters(a.sql)}"
-    table = f"translate({a.sql}, {scope.parameters.bind(source)}, {scope.parameters.bind(target)})"
+    table = f"translate({a.sql}, {bindings.parameters.bind(source)}, {bindings.parameters.bind(target)})"
     sql = f"CASE WHEN {is_ascii} THEN {of_ascii(a.sql)} ELSE {table} END"
-    return scope.code(sql, Type.STRING, a, times=4)
+    return bindings.code(sql, Type.STRING, a, times=4)
 
 
-def _strip(scope: Scope, type_: Type, a: Code) -> Code:
-    space = scope.parameters.bind(SPACE)
-    return scope.apply(lambda text: scope.dialect.strip(text, space), type_, a)
+def _strip(bindings: Bindings, type_: Type, a: Code) -> Code:
+    space = bindings.parameters.bind(SPACE)
+    return bindings.apply(lambda text: bindings.dialect.strip(text, space), type_, a)
 
 
-def _length(scope: Scope, type_: Type, a: Code) -> Code:
-    return _cast(scope, type_, scope.apply(scope.dialect.characters, type_, a), low=0, high=2**32)
+def _length(bindings: Bindings, type_: Type, a: Code) -> Code:
+    return _cast(bindings, type_, bindings.apply(bindings.dialect.characters, type_, a), low=0, high=2**32)
 
 
-def _substring(scope: Scope, type_: Type, a: Code, start: Code, length: Code) -> Code:
+def _substring(bindings: Bindings, type_: Type, a: Code, start: Code, length: Code) -> Code:
     first, count = min(start.low, _LONGEST - 1) + 1, min(length.low, _LONGEST)
-    return scope.code(f"substring({a.sql}, {first}, {count})", type_, a)
+    return bindings.code(f"substring({a.sql}, {first}, {count})", type_, a)
 
 
-def _concat(scope: Scope, type_: Type, a: Code, b: Code) -> Code:
-    a, b = scope.bind(a), scope.bind(b)
-    short = f"{scope.dialect.characters(a.sql)} + {scope.dialect.characters(b.sql)} <= {MAX_STRING}"
-    return scope.code(f"CASE WHEN {short} THEN {a.sql} || {b.sql} END", type_, a, b, times=2)
+def _concat(bindings: Bindings, type_: Type, a: Code, b: Code) -> Code:
+    a, b = bindings.bind(a), bindings.bind(b)
+    short = f"{bindings.dialect.characters(a.sql)} + {bindings.dialect.characters(b.sql)} <= {MAX_STRING}"
+    return bindings.code(f"CASE WHEN {short} THEN {a.sql} || {b.sql} END", type_, a, b, times=2)
 
 
-def _split(scope: Scope, a: Code, separator: Expression) -> Code:
+def _split(bindings: Bindings, a: Code, separator: Expression) -> Code:
     assert isinstance(separator, Literal)
     between = str(separator.value)
-    return scope.apply(lambda text: scope.dialect.split(text, between, scope.parameters), Type.STRINGS, a)
+    return bindings.apply(
+        lambda text: bindings.dialect.split(text, between, bindings.parameters), Type.STRINGS, a
+    )
 
 
 def _asked(template: Callable[[Dialect], Callable[..., str]]) -> Callable[..., Code]:
     """An operator that a dialect has a word for."""
 
-    def lower(scope: Scope, type_: Type, *arguments: Code) -> Code:
-        return scope.apply(template(scope.dialect), type_, *arguments)
+    def lower(bindings: Bindings, type_: Type, *arguments: Code) -> Code:
+        return bindings.apply(template(bindings.dialect), type_, *arguments)
 
     return lower
 
 
 def _part(name: str, low: int, high: int) -> Callable[..., Code]:
-    def lower(scope: Scope, type_: Type, a: Code) -> Code:
-        return scope.apply(lambda time: scope.dialect.part(name, time), type_, a, low=low, high=high)
+    def lower(bindings: Bindings, type_: Type, a: Code) -> Code:
+        return bindings.apply(lambda time: bindings.dialect.part(name, time), type_, a, low=low, high=high)
 
     return lower
 

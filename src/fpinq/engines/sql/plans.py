@@ -18,12 +18,12 @@ from typing import Protocol
 
 from fpinq.engines.sql import truncation
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Parameters, Scope, render
+from fpinq.engines.sql.expressions import Bindings, Code, Parameters, render
 from fpinq.engines.sql.relations import (
     UNIT,
-    PersonSource,
-    Relation,
-    Source,
+    Lowered,
+    Stored,
+    StoredPersons,
     as_columns,
     canonical,
     columns_of,
@@ -72,7 +72,7 @@ class Looks(Protocol):
     def steady(self) -> bool:
         """Whether the same steps are taken whatever the data is."""
 
-    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+    def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
         """The relation of the row numbers i beyond the first rows of each person, if there is one."""
 
     def first_per_key(
@@ -90,7 +90,7 @@ class NoLooks:
 
     steady: bool = False
 
-    def cut(self, source: Source, unit: int, at_most: int) -> str | None:
+    def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
         """None."""
         return None
 
@@ -109,7 +109,7 @@ class Lowering:
     """The SQL of one plan: what it binds, and the subplans it uses more than once."""
 
     def __init__(
-        self, dialect: Dialect, roots: Mapping[str, Source | PersonSource], looks: Looks | None = None
+        self, dialect: Dialect, roots: Mapping[str, Stored | StoredPersons], looks: Looks | None = None
     ) -> None:
         self.dialect = dialect
         self.roots = roots
@@ -117,9 +117,9 @@ class Lowering:
         self.parameters = Parameters(dialect)
         self.shared: list[str] = []
         self._uses: dict[tuple[int, str], int] = {}
-        self._done: dict[tuple[int, str], Relation] = {}
+        self._done: dict[tuple[int, str], Lowered] = {}
 
-    def plan(self, plan: Plan) -> Relation:
+    def plan(self, plan: Plan) -> Lowered:
         """The relation of a plan."""
         self._count(plan, "")
         return self._plan(plan, "")
@@ -128,15 +128,15 @@ class Lowering:
         """A SELECT together with the subplans it uses."""
         return f"WITH {', '.join(self.shared)} {select}" if self.shared else select
 
-    def rows(self, table: Relation) -> str:
+    def rows(self, table: Lowered) -> str:
         """A SELECT of the rows of a relation, together with the subplans it uses."""
         table = canonical(table, self.dialect)
         return self.statement(f"SELECT {table.listed} FROM {table.source} AS d")
 
-    def scope(self, relation: Relation, schema: Schema | None = None) -> Scope:
+    def bindings(self, relation: Lowered, schema: Schema | None = None) -> Bindings:
         """What an expression over the relation can read."""
         schema = schema or relation.schema
-        return Scope(dict(zip(schema.names(), relation.columns, strict=True)), schema, self.parameters)
+        return Bindings(dict(zip(schema.names(), relation.columns, strict=True)), schema, self.parameters)
 
     # ── terms ────────────────────────────────────────────────────────────────────────
 
@@ -150,7 +150,7 @@ class Lowering:
                 for argument in plan.arguments:
                     self._count(argument, persons)
 
-    def _plan(self, plan: Plan, persons: str) -> Relation:
+    def _plan(self, plan: Plan, persons: str) -> Lowered:
         key = (id(plan), persons)
         if key not in self._done:
             relation = self._lower(plan, persons)
@@ -159,7 +159,7 @@ class Lowering:
             self._done[key] = replace(relation, streams=_streams(plan))
         return self._done[key]
 
-    def _share(self, relation: Relation) -> str:
+    def _share(self, relation: Lowered) -> str:
         """The name of a relation that is used more than once."""
         select = f"SELECT {relation.listed} FROM {relation.source} AS d"
         kept = self.looks.keep(select)
@@ -169,11 +169,11 @@ class Lowering:
         self.shared.append(self.dialect.shared(name, select))
         return name
 
-    def _lower(self, plan: Plan, persons: str) -> Relation:
+    def _lower(self, plan: Plan, persons: str) -> Lowered:
         match plan:
             case RootTable(root=root):
                 source = self.roots[root]
-                assert isinstance(source, Source)
+                assert isinstance(source, Stored)
                 return table_of(source)
             case PersonTable(table=table, at_most=at_most):
                 return self._person_table(persons, table, at_most)
@@ -182,7 +182,7 @@ class Lowering:
                 flat = self._for_everybody(self._plan(body, root), root)
                 return replace(flat, per_person=False)
             case Term(transformation=transformation, arguments=arguments):
-                lowered: list[Relation] = []
+                lowered: list[Lowered] = []
                 for argument in arguments:  # a comprehension would be one more frame per step
                     lowered.append(self._plan(argument, persons))
                 schema = apply(transformation, [relation.schema for relation in lowered])
@@ -196,31 +196,31 @@ class Lowering:
                         left, right = (canonical(relation, self.dialect) for relation in lowered)
                         return self._of_two(transformation, left, right, schema, persons)
 
-    def _of_one(self, transformation: object, table: Relation, schema: Schema) -> Relation:
+    def _of_one(self, transformation: object, table: Lowered, schema: Schema) -> Lowered:
         match transformation:
             case Identity():
                 return table
             case Where(predicate=predicate):
-                scope = self.scope(table)
-                return self._filter(scope, table, scope.output(predicate))
+                bindings = self.bindings(table)
+                return self._filter(bindings, table, bindings.output(predicate))
             case PartOf(by=by, index=index):
-                scope = self.scope(table)
-                key = scope.output(by.key)
-                listed = scope.literal(by.keys[index], key.type)
+                bindings = self.bindings(table)
+                key = bindings.output(by.key)
+                listed = bindings.literal(by.keys[index], key.type)
                 same = "IS NULL" if by.keys[index] is None else f"= {listed.sql}"
-                return self._filter(scope, table, scope.code(f"{key.sql} {same}", Type.BOOL, key))
+                return self._filter(bindings, table, bindings.code(f"{key.sql} {same}", Type.BOOL, key))
             case Select(record=record):
-                scope = self.scope(table)
-                return _project(scope, table, schema, [scope.output(value) for _, value in record])
+                bindings = self.bindings(table)
+                return _project(bindings, table, schema, [bindings.output(value) for _, value in record])
         table = canonical(table, self.dialect)
         match transformation:
             case SelectMany(records=records, at_most=at_most):
                 return self._select_many(table, schema, [[v for _, v in r] for r in records[:at_most]])
             case Explode(value=value, at_most=at_most):
-                scope = self.scope(table)
-                code = scope.lower(value)
+                bindings = self.bindings(table)
+                code = bindings.lower(value)
                 pieces = self.dialect.pieces(code.sql, at_most)
-                return _project(scope, table, schema, [Code(pieces, Type.STRING, code.level)])
+                return _project(bindings, table, schema, [Code(pieces, Type.STRING, code.level)])
             case Distinct():
                 return replace(table, source=f"(SELECT DISTINCT {table.listed} FROM {table.source} AS d)")
             case Take(at_most=at_most):
@@ -234,8 +234,8 @@ class Lowering:
         raise AssertionError("not a transformation of one table")
 
     def _of_two(
-        self, transformation: object, left: Relation, right: Relation, schema: Schema, persons: str
-    ) -> Relation:
+        self, transformation: object, left: Lowered, right: Lowered, schema: Schema, persons: str
+    ) -> Lowered:
         if isinstance(transformation, SemiJoin):
             # A side that is the same for everybody needs no copy per person on the right.
             if right.per_person:
@@ -260,7 +260,7 @@ class Lowering:
                 return self._compared(left, "EXCEPT ALL" if bag else "EXCEPT", right)
         raise AssertionError("not a transformation of two tables")
 
-    def _compared(self, left: Relation, how: str, right: Relation) -> Relation:
+    def _compared(self, left: Lowered, how: str, right: Lowered) -> Lowered:
         """The left's rows that are, or are not, among the right's; as `_paired` where it has to be steady."""
         if not self.looks.steady:
             return _combined(left, how, right)
@@ -268,7 +268,7 @@ class Lowering:
         source = f"({marked} {how} ({_never_empty(left.names, right.source)}))"
         return _either(left, right, f"(SELECT {left.listed} FROM {source} AS d)")
 
-    def _union_of_bags(self, left: Relation, right: Relation) -> Relation:
+    def _union_of_bags(self, left: Lowered, right: Lowered) -> Lowered:
         """The larger multiplicity: number the copies of a record on each side, then union."""
         number = f"{self.dialect.row_number(left.names, ())} AS n"
         sides = (f"SELECT {table.listed}, {number} FROM {table.source} AS d" for table in (left, right))
@@ -276,7 +276,7 @@ class Lowering:
 
     # ── rows ─────────────────────────────────────────────────────────────────────────
 
-    def _literal(self, table: LiteralTable, schema: Schema) -> Relation:
+    def _literal(self, table: LiteralTable, schema: Schema) -> Lowered:
         columns = columns_of(schema)
         types = schema.types()
         rows = table.rows or (tuple(None for _ in types),)
@@ -287,39 +287,39 @@ class Lowering:
         typed = ", ".join(f"CAST(c{i} AS {self.dialect.type_name(t)}) AS c{i}" for i, t in enumerate(types))
         names = ", ".join(column.sql for column in columns)
         empty = "" if table.rows else " WHERE FALSE"
-        return Relation(f"(SELECT {typed} FROM (VALUES {values}) AS v({names}){empty})", schema, columns)
+        return Lowered(f"(SELECT {typed} FROM (VALUES {values}) AS v({names}){empty})", schema, columns)
 
-    def _filter(self, scope: Scope, table: Relation, predicate: Code) -> Relation:
+    def _filter(self, bindings: Bindings, table: Lowered, predicate: Code) -> Lowered:
         outputs = _outputs(table.columns, table.per_person)
-        return replace(table, source=f"({scope.select(table.source, outputs, predicate)})")
+        return replace(table, source=f"({bindings.select(table.source, outputs, predicate)})")
 
     def _select_many(
-        self, table: Relation, schema: Schema, records: Sequence[Sequence[Expression]]
-    ) -> Relation:
-        scope = self.scope(table)
-        lowered = [[scope.output(value) for value in record] for record in records]
+        self, table: Lowered, schema: Schema, records: Sequence[Sequence[Expression]]
+    ) -> Lowered:
+        bindings = self.bindings(table)
+        lowered = [[bindings.output(value) for value in record] for record in records]
         columns = as_columns(reduce(Code.or_, codes) for codes in zip(*lowered, strict=True))
         listed = self.dialect.records([[code.sql for code in codes] for codes in lowered])
         outputs = [(name, Code(sql, Type.STRINGS)) for name, sql in listed]
-        source = f"({scope.select(table.source, [*outputs, *_unit(table.per_person)])})"
-        return Relation(source, schema, columns, table.per_person)
+        source = f"({bindings.select(table.source, [*outputs, *_unit(table.per_person)])})"
+        return Lowered(source, schema, columns, table.per_person)
 
     # ── per key ──────────────────────────────────────────────────────────────────────
 
     def _keyed(
-        self, table: Relation, keys: Iterable[Expression], *, null: bool = True
+        self, table: Lowered, keys: Iterable[Expression], *, null: bool = True
     ) -> tuple[str, list[str]]:
         """The table with its keys as columns k0, k1, …, and their names; without null keys if not null."""
-        scope = self.scope(table)
-        codes = [scope.output(key) for key in keys]
+        bindings = self.bindings(table)
+        codes = [bindings.output(key) for key in keys]
         names = [f"k{i}" for i in range(len(codes))]
         outputs = [*_outputs(table.columns, table.per_person), *zip(names, codes, strict=True)]
-        sql = scope.select(table.source, outputs)
+        sql = bindings.select(table.source, outputs)
         if not null:
             sql = f"SELECT * FROM ({sql}) AS d WHERE {_present(names)}"
         return f"({sql})", names
 
-    def _first(self, table: Relation, keys: Sequence[Expression], at_most: int) -> Relation:
+    def _first(self, table: Lowered, keys: Sequence[Expression], at_most: int) -> Lowered:
         if not keys and not table.per_person:
             by = truncation.order(table, self.dialect)
             select = f"SELECT {table.listed} FROM {table.source} AS d"
@@ -329,23 +329,23 @@ class Lowering:
         return replace(table, source=f"(SELECT {table.listed} FROM {kept} AS d)")
 
     def _first_per_key(
-        self, table: Relation, source: str, names: Sequence[str], at_most: int, keys: Sequence[Expression]
+        self, table: Lowered, source: str, names: Sequence[str], at_most: int, keys: Sequence[Expression]
     ) -> str:
         groups, by = _all(table, names), truncation.order(table, self.dialect, keys)
         asked = (source, groups, by, at_most)
         faster = self.looks.first_per_key(*asked, self.parameters) if table.streams else None
         return faster or self.dialect.first_per_key(*asked)
 
-    def _unique_per_key(self, table: Relation, source: str, names: Sequence[str]) -> str:
+    def _unique_per_key(self, table: Lowered, source: str, names: Sequence[str]) -> str:
         return truncation.unique_per_key(table, source, _all(table, names), self.dialect)
 
-    def _unique(self, table: Relation, keys: Sequence[Expression]) -> Relation:
+    def _unique(self, table: Lowered, keys: Sequence[Expression]) -> Lowered:
         unique = self._unique_per_key(table, *self._keyed(table, keys))
         return replace(table, source=f"(SELECT {table.listed} FROM {unique} AS d)")
 
-    def _person_table(self, root: str, name: str, at_most: int) -> Relation:
+    def _person_table(self, root: str, name: str, at_most: int) -> Lowered:
         persons = self.roots[root]
-        assert isinstance(persons, PersonSource)
+        assert isinstance(persons, StoredPersons)
         stored = persons.tables[name]
         unit = stored.schema.names().index(persons.shape.unit)
         cut = self.looks.cut(stored, unit, at_most)
@@ -355,12 +355,12 @@ class Lowering:
         kept = self.dialect.semi_join(rows.source, cut, "l.i = r.i", keep=False)
         return replace(rows, source=f"(SELECT {rows.listed} FROM {kept})")
 
-    def _for_everybody(self, table: Relation, root: str) -> Relation:
+    def _for_everybody(self, table: Lowered, root: str) -> Lowered:
         """A table that is the same for everybody as one copy per person."""
         if table.per_person:
             return table
         persons = self.roots[root]
-        assert isinstance(persons, PersonSource)
+        assert isinstance(persons, StoredPersons)
         ids = []
         for stored in persons.tables.values():
             rows = rows_of_persons(stored, stored.schema.names().index(persons.shape.unit), self.dialect)
@@ -377,37 +377,37 @@ class Lowering:
     # ── groups ───────────────────────────────────────────────────────────────────────
 
     def _group_by(
-        self, table: Relation, schema: Schema, keys: Sequence[Expression], aggregates: Aggregates
-    ) -> Relation:
-        scope = self.scope(table)
-        codes = [scope.output(key) for key in keys]
-        inputs, sums = _aggregate_inputs(scope, aggregates, "a")
+        self, table: Lowered, schema: Schema, keys: Sequence[Expression], aggregates: Aggregates
+    ) -> Lowered:
+        bindings = self.bindings(table)
+        codes = [bindings.output(key) for key in keys]
+        inputs, sums = _aggregate_inputs(bindings, aggregates, "a")
         names = [f"c{i}" for i in range(len(keys))]
         outputs = [*zip(names, codes, strict=True), *inputs, *_unit(table.per_person)]
-        inner = scope.select(table.source, outputs or [("one", Code("1", Type.INT64))])
+        inner = bindings.select(table.source, outputs or [("one", Code("1", Type.INT64))])
         return _grouped(table, schema, f"({inner})", names, as_columns(codes), [*sums])
 
-    def _group_join(self, join: GroupJoin, left: Relation, right: Relation, schema: Schema) -> Relation:
+    def _group_join(self, join: GroupJoin, left: Lowered, right: Lowered, schema: Schema) -> Lowered:
         """One grouping of both sides' rows: a row leaves the other side's inputs null."""
         sides = []
         for prefix, table, keys, aggregates in (
             ("a", left, join.left_keys, join.left_aggregates),
             ("b", right, join.right_keys, join.right_aggregates),
         ):
-            scope = self.scope(table)
-            codes = [scope.output(key) for key in keys]
-            inputs, sums = _aggregate_inputs(scope, aggregates, prefix, members=f"{prefix}m")
-            sides.append((table, scope, codes, inputs, sums))
+            bindings = self.bindings(table)
+            codes = [bindings.output(key) for key in keys]
+            inputs, sums = _aggregate_inputs(bindings, aggregates, prefix, members=f"{prefix}m")
+            sides.append((table, bindings, codes, inputs, sums))
         names = [f"c{i}" for i in range(len(join.names))]
         selects = []
-        for side, (table, scope, codes, inputs, _) in enumerate(sides):
+        for side, (table, bindings, codes, inputs, _) in enumerate(sides):
             other = [
                 (name, Code(self.dialect.null(code.type), code.type)) for name, code in sides[1 - side][3]
             ]
             both = [*inputs, *other] if side == 0 else [*other, *inputs]
             outputs = [*zip(names, codes, strict=True), *both, *_unit(table.per_person)]
             selects.append(
-                f"SELECT * FROM ({scope.select(table.source, outputs)}) AS d WHERE {_present(names)}"
+                f"SELECT * FROM ({bindings.select(table.source, outputs)}) AS d WHERE {_present(names)}"
             )
         known = [a.or_(b) for a, b in zip(as_columns(sides[0][2]), as_columns(sides[1][2]), strict=True)]
         sums = [*sides[0][4], *sides[1][4]]
@@ -415,7 +415,7 @@ class Lowering:
 
     # ── joins ────────────────────────────────────────────────────────────────────────
 
-    def _join(self, join: Join, left: Relation, right: Relation, schema: Schema) -> Relation:
+    def _join(self, join: Join, left: Lowered, right: Lowered, schema: Schema) -> Lowered:
         lefts = self._truncated(left, join.left_keys, join.left, null=join.outer)
         rights = self._truncated(right, join.right_keys, join.right)
         names = [f"k{i}" for i in range(len(join.left_keys))]
@@ -430,12 +430,12 @@ class Lowering:
         lefts, rights, on = self._paired(lefts, right, rights, names)
         source = f"(SELECT {', '.join(listed)} FROM {lefts} AS l {how} JOIN {rights} AS r ON {on})"
         both = joined_schema(left.schema, right.schema)
-        pairs = Relation(source, both, (*left.columns, *shifted), left.per_person or right.per_person)
-        scope = self.scope(pairs)
-        return _project(scope, pairs, schema, [scope.output(value) for _, value in join.record])
+        pairs = Lowered(source, both, (*left.columns, *shifted), left.per_person or right.per_person)
+        bindings = self.bindings(pairs)
+        return _project(bindings, pairs, schema, [bindings.output(value) for _, value in join.record])
 
     def _truncated(
-        self, table: Relation, keys: Sequence[Expression], truncation: Truncation, *, null: bool = False
+        self, table: Lowered, keys: Sequence[Expression], truncation: Truncation, *, null: bool = False
     ) -> str:
         source, names = self._keyed(table, keys, null=null)
         match truncation:
@@ -445,7 +445,7 @@ class Lowering:
                 return self._unique_per_key(table, source, names)
         return source
 
-    def _semi_join(self, join: SemiJoin, left: Relation, right: Relation) -> Relation:
+    def _semi_join(self, join: SemiJoin, left: Lowered, right: Lowered) -> Lowered:
         lefts, names = self._keyed(left, join.left_keys)
         rights, _ = self._keyed(right, join.right_keys, null=False)
         pair = self._paired(lefts, right, rights, _all(right, names))
@@ -453,7 +453,7 @@ class Lowering:
             left, source=f"(SELECT {left.listed} FROM {self.dialect.semi_join(*pair, keep=join.keep)})"
         )
 
-    def _paired(self, lefts: str, right: Relation, rights: str, names: Sequence[str]) -> tuple[str, str, str]:
+    def _paired(self, lefts: str, right: Lowered, rights: str, names: Sequence[str]) -> tuple[str, str, str]:
         """Two sides, l and r, and when rows of them pair: on equal names. The right has none that are null.
 
         Where the right of a join is empty a database does not look at the left, so one
@@ -470,7 +470,7 @@ class Lowering:
 # ── columns ──────────────────────────────────────────────────────────────────────────
 
 
-def _all(table: Relation, names: Sequence[str]) -> list[str]:
+def _all(table: Lowered, names: Sequence[str]) -> list[str]:
     """The keys that rows are told by: the names, and the person."""
     return [*names, *[UNIT] * table.per_person]
 
@@ -487,12 +487,12 @@ def _outputs(columns: Iterable[Code], per_person: bool) -> list[tuple[str, Code]
     return [(column.sql, column) for column in columns] + _unit(per_person)
 
 
-def _project(scope: Scope, table: Relation, schema: Schema, codes: Sequence[Code]) -> Relation:
+def _project(bindings: Bindings, table: Lowered, schema: Schema, codes: Sequence[Code]) -> Lowered:
     """One column for each code."""
     columns = as_columns(codes)
     named = [(column.sql, code) for column, code in zip(columns, codes, strict=True)]
-    source = f"({scope.select(table.source, [*named, *_unit(table.per_person)])})"
-    return Relation(source, schema, columns, table.per_person)
+    source = f"({bindings.select(table.source, [*named, *_unit(table.per_person)])})"
+    return Lowered(source, schema, columns, table.per_person)
 
 
 def _never_empty(listed: Sequence[str], source: str) -> str:
@@ -501,12 +501,12 @@ def _never_empty(listed: Sequence[str], source: str) -> str:
     return f"SELECT {', '.join(listed)}, FALSE AS z FROM {source} AS d UNION ALL SELECT {nothing}, TRUE"
 
 
-def _combined(left: Relation, how: str, right: Relation) -> Relation:
+def _combined(left: Lowered, how: str, right: Lowered) -> Lowered:
     sides = (f"SELECT {table.listed} FROM {table.source} AS d" for table in (left, right))
     return _either(left, right, f"({f' {how} '.join(sides)})")
 
 
-def _either(left: Relation, right: Relation, source: str) -> Relation:
+def _either(left: Lowered, right: Lowered, source: str) -> Lowered:
     """A source of rows of two sides."""
     columns = tuple(a.or_(b) for a, b in zip(left.columns, right.columns, strict=True))
     return replace(left, source=source, columns=columns)
@@ -524,7 +524,7 @@ class _Sum:
 
 
 def _aggregate_inputs(
-    scope: Scope, aggregates: Aggregates, prefix: str, members: str | None = None
+    bindings: Bindings, aggregates: Aggregates, prefix: str, members: str | None = None
 ) -> tuple[list[tuple[str, Code]], list[_Sum]]:
     """The columns to aggregate, and how. `members` is a column that is null where a row is no member."""
     inputs: list[tuple[str, Code]] = []
@@ -533,55 +533,55 @@ def _aggregate_inputs(
         inputs.append((members, Code("1", Type.INT64)))
     for number, (_, aggregate) in enumerate(aggregates):
         name = f"{prefix}{number}"
-        sums.append(_aggregate(scope, aggregate, name, members, inputs))
+        sums.append(_aggregate(bindings, aggregate, name, members, inputs))
     return inputs, sums
 
 
 def _aggregate(
-    scope: Scope, aggregate: Aggregate, name: str, members: str | None, inputs: list[tuple[str, Code]]
+    bindings: Bindings, aggregate: Aggregate, name: str, members: str | None, inputs: list[tuple[str, Code]]
 ) -> _Sum:
-    type_ = aggregate.type_in(scope.schema)
+    type_ = aggregate.type_in(bindings.schema)
     match aggregate.function, aggregate.value:
         case "count", _:
             count = Code(f"n{name}", type_, atom=True, low=0)
             return _Sum(((count.sql, f"count({members or '*'})"),), count)
         case ("min" | "max") as function, value if value is not None and not isinstance(value, Clamp):
-            code = scope.output(value)
+            code = bindings.output(value)
             inputs.append((name, code))
             extreme = replace(code, sql=f"m{name}", level=0, weight=1, atom=True)
-            return _Sum(((extreme.sql, scope.dialect.extreme(function, name, code.type)),), extreme)
+            return _Sum(((extreme.sql, bindings.dialect.extreme(function, name, code.type)),), extreme)
         case function, Clamp() as clamp:
-            inputs.append((name, scope.quantise(clamp)))
-            aggregates = scope.dialect.wide_sum(name, clamp.magnitude)
+            inputs.append((name, bindings.quantise(clamp)))
+            aggregates = bindings.dialect.wide_sum(name, clamp.magnitude)
             sums = [(f"s{name}_{i}", sql) for i, sql in enumerate(aggregates)]
-            total = f"({scope.dialect.total([column for column, _ in sums])})"
+            total = f"({bindings.dialect.total([column for column, _ in sums])})"
             if type_ is Type.INT64:
                 return _Sum(tuple(sums), Code(total, type_))
-            amount = _on_the_grid(scope, total, clamp)
+            amount = _on_the_grid(bindings, total, clamp)
             if function != "average":
                 return _Sum(tuple(sums), Code(amount, type_))
-            double = scope.dialect.type_name(Type.FLOAT64)
+            double = bindings.dialect.type_name(Type.FLOAT64)
             members_sql = f"CASE WHEN n{name} > 0 THEN CAST(n{name} AS {double}) END"
-            mean = f"({amount} / {members_sql} + {scope.double(0.0)})"
+            mean = f"({amount} / {members_sql} + {bindings.double(0.0)})"
             return _Sum((*sums, (f"n{name}", f"count({name})")), Code(mean, type_))
     raise AssertionError("not an aggregate")
 
 
-def _on_the_grid(scope: Scope, total: str, clamp: Clamp) -> str:
+def _on_the_grid(bindings: Bindings, total: str, clamp: Clamp) -> str:
     """A sum of grid points as a double; null where it is not exact."""
-    exact = f"{total} BETWEEN {scope.integer(-MAX_GRID)} AND {scope.integer(MAX_GRID)}"
-    points = f"CAST(CASE WHEN {exact} THEN {total} END AS {scope.dialect.type_name(Type.FLOAT64)})"
-    return f"({scope.dialect.multiply_floats(points, scope.double(clamp.step))})"
+    exact = f"{total} BETWEEN {bindings.integer(-MAX_GRID)} AND {bindings.integer(MAX_GRID)}"
+    points = f"CAST(CASE WHEN {exact} THEN {total} END AS {bindings.dialect.type_name(Type.FLOAT64)})"
+    return f"({bindings.dialect.multiply_floats(points, bindings.double(clamp.step))})"
 
 
 def _grouped(
-    table: Relation,
+    table: Lowered,
     schema: Schema,
     source: str,
     names: Sequence[str],
     known: Sequence[Code],
     sums: Sequence[_Sum],
-) -> Relation:
+) -> Lowered:
     """One row per key, and per person: the keys, then the aggregates."""
     groups = [*names, *[UNIT] * table.per_person]
     computed = [f"{sql} AS {name}" for aggregate in sums for name, sql in aggregate.computed]
@@ -593,7 +593,7 @@ def _grouped(
     outer = [f"{code.sql} AS {column.sql}" for code, column in zip(codes, columns, strict=True)]
     outer += [UNIT] * table.per_person
     source = f"(SELECT {', '.join(outer)} FROM {inner} AS d)"
-    return Relation(source, schema, columns, table.per_person)
+    return Lowered(source, schema, columns, table.per_person)
 
 
 def _root(flatten: Term) -> str:

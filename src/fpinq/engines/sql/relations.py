@@ -12,7 +12,7 @@ UNIT = "u"
 
 
 @dataclass(frozen=True)
-class Source:
+class Stored:
     """A stored relation: its name, its schema, the float columns that may hold NaN or −0.
 
     `row` is the SQL of a row's number, None if rows have none.
@@ -25,15 +25,15 @@ class Source:
 
 
 @dataclass(frozen=True)
-class PersonSource:
+class StoredPersons:
     """The stored relations about the same persons."""
 
     shape: Persons
-    tables: Mapping[str, Source]
+    tables: Mapping[str, Stored]
 
 
 @dataclass(frozen=True)
-class Relation:
+class Lowered:
     """A plan as something to select FROM, with what is known about its columns."""
 
     source: str
@@ -64,13 +64,13 @@ def as_columns(codes: Iterable[Code]) -> tuple[Code, ...]:
     return tuple(replace(code, sql=f"c{i}", level=0, atom=True, raw=False) for i, code in enumerate(codes))
 
 
-def table_of(source: Source) -> Relation:
+def table_of(source: Stored) -> Lowered:
     """A stored table."""
     columns = tuple(replace(c, raw=i in source.raw) for i, c in enumerate(columns_of(source.schema)))
-    return Relation(source.relation, source.schema, columns)
+    return Lowered(source.relation, source.schema, columns)
 
 
-def rows_of_persons(source: Source, unit: int, dialect: Dialect, *, numbered: bool = False) -> Relation:
+def rows_of_persons(source: Stored, unit: int, dialect: Dialect, *, numbered: bool = False) -> Lowered:
     """A stored table with the person as u, and the row's number as i if asked for."""
     table = table_of(source)
     listed = [f"{_canonical_sql(column, dialect)} AS {column.sql}" for column in table.columns]
@@ -78,10 +78,10 @@ def rows_of_persons(source: Source, unit: int, dialect: Dialect, *, numbered: bo
     listed += [f"{source.row} AS i"] if numbered else []
     everybody = f"(SELECT {', '.join(listed)} FROM {table.source} AS d)"
     somebody = f"(SELECT * FROM {everybody} AS d WHERE {UNIT} IS NOT NULL)"
-    return Relation(somebody, source.schema, canonical(table, dialect).columns, True)
+    return Lowered(somebody, source.schema, canonical(table, dialect).columns, True)
 
 
-def canonical(table: Relation, dialect: Dialect) -> Relation:
+def canonical(table: Lowered, dialect: Dialect) -> Lowered:
     """The table without raw floats."""
     if not any(column.raw for column in table.columns):
         return table

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import COLUMN_TYPES, Schema, Type
 from fpinq.model.operators import MAX_STRING
@@ -123,7 +123,7 @@ def as_relation(
     return f"SELECT {listed} FROM {source}", Schema(tuple((c.name, c.type) for c in columns)), raw
 
 
-def of_fields(width: int, parameters: Parameters) -> Scope:
+def of_fields(width: int, parameters: Parameters) -> Bindings:
     """What an expression over the fields f0, f1, … of a line of text can read."""
     columns = {f"f{i}": Code(f"f{i}", Type.STRING, atom=True) for i in range(width)}
-    return Scope(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), parameters)
+    return Bindings(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), parameters)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code, Scope
+from fpinq.engines.sql.expressions import Bindings, Code
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import Relation
+from fpinq.engines.sql.relations import Lowered
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import INT64_MIN, Type, Value
 from fpinq.model.statistics import Bernstein, Integers, Points, Records, Statistic, Totals
@@ -112,17 +112,17 @@ class _Listed:
 
 
 def lower(
-    lowering: Lowering, table: Relation, by: Partitioning | None, statistics: Sequence[Statistic]
+    lowering: Lowering, table: Lowered, by: Partitioning | None, statistics: Sequence[Statistic]
 ) -> Measurement:
     """The SQL text that gives each statistic of the table, or of its part."""
-    dialect, scope, of = lowering.dialect, lowering.scope(table), _Listed(lowering.dialect)
+    dialect, bindings, of = lowering.dialect, lowering.bindings(table), _Listed(lowering.dialect)
     parts = None
     if by is not None:
-        parts = _Parts(scope, scope.bind(scope.output(by.key)), by)
+        parts = _Parts(bindings, bindings.bind(bindings.output(by.key)), by)
         of.group("k", parts.key)
-    _list(scope, parts, statistics, of)
+    _list(bindings, parts, statistics, of)
     where = parts.test() if parts is not None else None
-    source = f"({scope.select(table.source, of.columns or [('one', Code('1', Type.INT64))], where)})"
+    source = f"({bindings.select(table.source, of.columns or [('one', Code('1', Type.INT64))], where)})"
     if parts is not None and not parts.are_tested:
         keys = dialect.keys(parts.by.keys, parts.key.type, lowering.parameters)
         select = dialect.grouped_by_key(source, of.listed, of.groups, keys)
@@ -133,24 +133,24 @@ def lower(
     return Measurement(sql, lowering.parameters.given(), by, statistics, names, of.sums, dialect)
 
 
-def _list(scope: Scope, parts: "_Parts | None", statistics: Sequence[Statistic], of: _Listed) -> None:
+def _list(bindings: Bindings, parts: "_Parts | None", statistics: Sequence[Statistic], of: _Listed) -> None:
     """What the statistics take of every record."""
     points = [(i, s.of) for i, s in enumerate(statistics) if isinstance(s, Points)]
     if points:
-        of.group("g", _dispatch(scope, parts, points))
+        of.group("g", _dispatch(bindings, parts, points))
     if any(isinstance(statistic, Records | Points) for statistic in statistics):
         of.aggregates["n"] = "count(*)"
     summed = [_summed(statistic) for statistic in statistics]
     for slot in range(max(map(len, summed), default=0)):
         using = [(i, clamps[slot]) for i, clamps in enumerate(summed) if len(clamps) > slot]
-        of.columns.append((f"x{slot}", _dispatch(scope, parts, using)))
+        of.columns.append((f"x{slot}", _dispatch(bindings, parts, using)))
         of.sum(f"s{slot}", f"x{slot}", max(clamp.magnitude for _, clamp in using))
     if any(isinstance(statistic, Bernstein) for statistic in statistics):
         of.aggregates["m"] = "count(x0)"
     squared = [(i, s.of) for i, s in enumerate(statistics) if isinstance(s, Bernstein) and s.degree == 2]
     if squared:
         # From the lower bound a square is at most 2⁶²; parts with other statistics may have no value here.
-        of.columns.append(("t", _dispatch(scope, parts, squared, from_lower=True)))
+        of.columns.append(("t", _dispatch(bindings, parts, squared, from_lower=True)))
         of.sum("q", "(t * t)", max(clamp.width**2 for _, clamp in squared))
 
 
@@ -160,13 +160,17 @@ def _summed(statistic: Statistic) -> tuple[Clamp, ...]:
 
 
 def _dispatch(
-    scope: Scope, parts: "_Parts | None", using: Sequence[tuple[int, Clamp]], *, from_lower: bool = False
+    bindings: Bindings,
+    parts: "_Parts | None",
+    using: Sequence[tuple[int, Clamp]],
+    *,
+    from_lower: bool = False,
 ) -> Code:
     """The grid point of a record by its part's clamp; parts without one may have any value, or none."""
     wanted: dict[Clamp, list[int]] = {}
     for part, clamp in using:
         wanted.setdefault(clamp, []).append(part)
-    codes = {clamp: _point(scope, clamp, from_lower) for clamp in wanted}
+    codes = {clamp: _point(bindings, clamp, from_lower) for clamp in wanted}
     if len(codes) == 1:
         (code,) = codes.values()
         return code
@@ -176,22 +180,22 @@ def _dispatch(
         f"WHEN {parts.is_one_of([keys[part] for part in parts_of])} THEN {codes[clamp].sql}"
         for clamp, parts_of in wanted.items()
     ]
-    return scope.code(f"CASE {' '.join(branches)} END", Type.INT64, parts.key, *codes.values())
+    return bindings.code(f"CASE {' '.join(branches)} END", Type.INT64, parts.key, *codes.values())
 
 
-def _point(scope: Scope, clamp: Clamp, from_lower: bool) -> Code:
-    point = scope.quantise(clamp)
+def _point(bindings: Bindings, clamp: Clamp, from_lower: bool) -> Code:
+    point = bindings.quantise(clamp)
     if not from_lower:
         return point
-    lower = scope.literal(max(clamp.lower, INT64_MIN), Type.INT64)
-    return scope.code(f"{point.sql} - {lower.sql}", Type.INT64, point)
+    lower = bindings.literal(max(clamp.lower, INT64_MIN), Type.INT64)
+    return bindings.code(f"{point.sql} - {lower.sql}", Type.INT64, point)
 
 
 @dataclass(frozen=True)
 class _Parts:
     """A partition's key, and which of its values are keys of parts."""
 
-    scope: Scope
+    bindings: Bindings
     key: Code
     by: Partitioning
 
@@ -202,7 +206,7 @@ class _Parts:
 
     @property
     def _are_few(self) -> bool:
-        return len(self.by.keys) <= self.scope.dialect.most_listed_keys
+        return len(self.by.keys) <= self.bindings.dialect.most_listed_keys
 
     @property
     def _is_range(self) -> bool:
@@ -216,18 +220,18 @@ class _Parts:
         if self.key.type is Type.BOOL:
             return None
         if self._are_few and not self._is_range:
-            return self.scope.code(self.is_one_of(self.by.keys), Type.BOOL, self.key)
+            return self.bindings.code(self.is_one_of(self.by.keys), Type.BOOL, self.key)
         return None if self.key.type is Type.STRING else self._is_between()
 
     def _is_between(self) -> Code:
         present: list[Any] = [value for value in self.by.keys if value is not None]
-        first, last = (self.scope.literal(end(present), self.key.type).sql for end in (min, max))
+        first, last = (self.bindings.literal(end(present), self.key.type).sql for end in (min, max))
         null = f" OR {self.key.sql} IS NULL" if None in self.by.keys else ""
-        return self.scope.code(f"{self.key.sql} BETWEEN {first} AND {last}{null}", Type.BOOL, self.key)
+        return self.bindings.code(f"{self.key.sql} BETWEEN {first} AND {last}{null}", Type.BOOL, self.key)
 
     def is_one_of(self, values: Sequence[Value]) -> str:
         """Whether the key is among some values."""
-        constants = [self.scope.literal(value, self.key.type).sql for value in values if value is not None]
+        constants = [self.bindings.literal(value, self.key.type).sql for value in values if value is not None]
         tests = [f"{self.key.sql} IN ({', '.join(constants)})"] if constants else []
         tests += [f"{self.key.sql} IS NULL"] if None in values else []
         return f"({' OR '.join(tests)})"

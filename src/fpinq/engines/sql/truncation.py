@@ -6,11 +6,11 @@ So the result depends on the bag alone.
 from collections.abc import Iterable, Sequence
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.relations import Relation
+from fpinq.engines.sql.relations import Lowered
 from fpinq.model.expressions import Column, Expression
 
 
-def order(table: Relation, dialect: Dialect, fixed: Iterable[Expression] = ()) -> list[str]:
+def order(table: Lowered, dialect: Dialect, fixed: Iterable[Expression] = ()) -> list[str]:
     """The canonical order, without the columns that do not vary."""
     constant = {key.name for key in fixed if isinstance(key, Column)}
     return [
@@ -20,7 +20,7 @@ def order(table: Relation, dialect: Dialect, fixed: Iterable[Expression] = ()) -
     ]
 
 
-def unique_per_key(table: Relation, source: str, keys: Sequence[str], dialect: Dialect) -> str:
+def unique_per_key(table: Lowered, source: str, keys: Sequence[str], dialect: Dialect) -> str:
     """Groups of one: what they have only is the record."""
     only = [f"{dialect.only(column.sql, column.type)} AS {column.sql}" for column in table.columns]
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
