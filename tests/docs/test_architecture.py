@@ -57,6 +57,21 @@ def test_a_folder_imports_what_the_table_says_and_all_of_it(folder: str) -> None
     assert not unused
 
 
+# ── sizes ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_model_is_as_large_as_is_said() -> None:
+    parts = re.findall(r"^\| [^|]+ \| ((?:`\w+` ?)+)\| ([\d,]+) \|$", PAGE, re.MULTILINE)
+    assert len(parts) == 3
+    for modules, written in parts:
+        lines = sum(_lines(SOURCES / "model" / f"{name}.py") for name in re.findall(r"`(\w+)`", modules))
+        assert 0.9 * lines <= int(written.replace(",", "")) <= 1.1 * lines, (modules, lines)
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
 # ── walks ────────────────────────────────────────────────────────────────────────────
 
 
