@@ -1,6 +1,7 @@
 """The PostgreSQL engine: transactions, settings, deadlines, exact sums, tables that change, failures."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -96,6 +97,27 @@ def test_a_transaction_only_reads_and_each_statement_has_a_snapshot(
         assert found == [("read committed", "on")]
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), postgres._database.reading() as statements:
         statements.rows(f"INSERT INTO public.{name} VALUES (3) RETURNING x")
+
+
+def test_a_forked_process_has_connections_of_its_own(owner: Owner) -> None:
+    ours = database.Database(owner.readers)
+
+    def backend() -> int:
+        with ours.reading() as statements:
+            return int(statements.rows("SELECT pg_backend_pid()")[0][0])
+
+    parents = backend()
+    child = os.fork()
+    if not child:
+        try:
+            others = backend() != parents
+            ours.close()
+            os._exit(0 if others else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert backend() == parents
+    ours.close()
 
 
 def test_settings_are_ours_in_a_transaction_and_the_owners_afterwards(owner: Owner) -> None:

@@ -6,6 +6,7 @@ the database or the role is set to, the same SQL means the same.
 """
 
 import contextlib
+import os
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -44,6 +45,10 @@ _PATIENCE = {"connect_timeout": 15, "keepalives_idle": 60, "keepalives_interval"
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 
 
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_inherited: list[Any] = []
+
+
 class Database:
     """Connections to one address, each used by one thread at a time."""
 
@@ -52,6 +57,7 @@ class Database:
         self._lock = threading.Lock()
         self._idle: list[Any] = []
         weakref.finalize(self, _close, self._idle)
+        _databases.add(self)
 
     @contextlib.contextmanager
     def reading(self, seconds: float = inf) -> Iterator["Statements"]:
@@ -70,6 +76,12 @@ class Database:
         """Give up all connections."""
         with self._lock:
             _close(self._idle)
+
+    def forked(self) -> None:
+        """In a forked process: leave the parent's connections alone, or each reads the other's answers."""
+        self._lock = threading.Lock()
+        _inherited.extend(self._idle)  # not to be closed either
+        self._idle.clear()
 
     def _begun(self, settings: str) -> Any:
         """A connection in a new transaction. One that was lost while nobody used it is replaced."""
@@ -148,3 +160,12 @@ def _psycopg() -> Any:
     except ImportError:
         raise ProgramError("PostgreSQL needs psycopg: pip install 'fpinq[postgres]'") from None
     return psycopg
+
+
+def _forked() -> None:
+    for database in _databases:
+        database.forked()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch - elsewhere nothing forks
+    os.register_at_fork(after_in_child=_forked)
