@@ -404,6 +404,16 @@ def test_a_name_that_is_given_away_while_a_measurement_waits_is_noticed(
     assert isinstance(found[0], DataChanged)
 
 
+def test_what_is_added_is_what_was_hashed(postgres: Postgres, owner: Owner) -> None:
+    name, other, root = owner.table(X, [(1,)]), owner.table(X, [(2,)]), fresh()
+    postgres.fingerprint(name)
+    owner.run(f"ALTER TABLE {name} RENAME TO {name}_old; ALTER TABLE {other} RENAME TO {name}")
+    with pytest.raises(BadData, match="another table while it was protected"):
+        postgres.add_root(root, name)
+    postgres.fingerprint(name)
+    postgres.add_root(root, name)
+
+
 def test_rows_that_come_and_go_are_measured_as_they_are(postgres: Postgres, owner: Owner, table: Any) -> None:
     name, plan = table
     owner.run(

@@ -52,6 +52,7 @@ class Postgres:
         self._tried = False
         self._roots: dict[str, Stored | StoredPersons] = {}
         self._found: dict[str, tuple[sources.Found, ...]] = {}
+        self._hashed: dict[sources.Place, sources.Found] = {}  # as they were then, until they are added
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
@@ -73,7 +74,7 @@ class Postgres:
         """
         with self._lock, self._reading() as statements:
             self._check_new(name)
-            found, stored = _stored(statements, source, schema, lengths)
+            found, stored = self._stored(statements, source, schema, lengths)
             self._roots[name], self._found[name] = stored, (found,)
             return stored.schema
 
@@ -96,7 +97,9 @@ class Postgres:
         with self._lock, self._reading() as statements:
             self._check_new(name)
             added = {
-                table: _stored(statements, source, (schemas or {}).get(table), (lengths or {}).get(table))
+                table: self._stored(
+                    statements, source, (schemas or {}).get(table), (lengths or {}).get(table)
+                )
                 for table, source in tables.items()
             }
             stored = {table: relation for table, (_, relation) in added.items()}
@@ -123,14 +126,31 @@ class Postgres:
         if place in self._contents:
             return self._contents[place]
         with self._reading() as statements:
-            stored = sources.as_source(sources.readable(sources.find(statements, place)), place)
+            found = sources.find(statements, place)
+            stored = sources.as_source(sources.readable(found), place)
             lowering = Lowering(POSTGRES, {"t": stored})
             rows = lowering.rows(lowering.plan(RootTable("t")))
             ((records, *limbs),) = statements.rows(
                 sources.fingerprint(f"({rows})", len(stored.schema.columns))
             )
-        total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
+            if not sources.holds(statements, found):
+                raise _replaced(place)
+        self._hashed[place] = found
+        total = sum(int(limb or 0) << 32 * i for i, limb in enumerate(reversed(limbs)))
         return Fingerprint(stored.schema, records, total % 2**256)
+
+    def _stored(
+        self,
+        statements: Statements,
+        source: object,
+        schema: Mapping[str, Type] | None,
+        lengths: Mapping[str, int] | None,
+    ) -> tuple[sources.Found, Stored]:
+        found = sources.find(statements, sources.Place.of(source))
+        if self._hashed.pop(found.place, found) != found:
+            raise _replaced(found.place)
+        columns = sources.convert(found, schema, lengths)
+        return found, sources.as_source(columns, found.place)
 
     def _check_new(self, name: str) -> None:
         if name in self._roots:
@@ -230,15 +250,8 @@ class Postgres:
             yield statements
 
 
-def _stored(
-    statements: Statements,
-    source: object,
-    schema: Mapping[str, Type] | None,
-    lengths: Mapping[str, int] | None,
-) -> tuple[sources.Found, Stored]:
-    found = sources.find(statements, sources.Place.of(source))
-    columns = sources.convert(found, schema, lengths)
-    return found, sources.as_source(columns, found.place)
+def _replaced(place: sources.Place) -> BadData:
+    return BadData(f"{str(place)!r} became another table while it was protected: protect it again")
 
 
 def _declared(contents: Mapping[str, str]) -> dict[sources.Place, str]:
