@@ -111,6 +111,16 @@ def test_a_file_that_is_replaced_while_it_is_measured_is_noticed(
         spark.measure(RootTable(name), None, [Records()])
 
 
+def test_what_is_added_is_what_was_hashed(spark: Any, tmp_path: Path) -> None:
+    url, name = f"file://{write(tmp_path / 'a.parquet', [1])}", fresh()
+    spark.fingerprint(url)
+    write(tmp_path / "a.parquet", [2])
+    with pytest.raises(BadData, match="changed while it was protected"):
+        spark.add_root(name, url)
+    spark.fingerprint(url)
+    spark.add_root(name, url)
+
+
 def test_a_file_added_later_is_no_part_of_what_was_protected(spark: Any, tmp_path: Path) -> None:
     write(tmp_path / "a.parquet", [1])
     name = fresh()

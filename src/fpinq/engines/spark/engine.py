@@ -101,6 +101,7 @@ class Spark:
         self._numbers = count()
         self._roots: dict[str, Stored | StoredPersons] = {}
         self._holds: dict[str, tuple[Hold, ...]] = {}
+        self._hashed: dict[tuple[str, ...], Hold] = {}  # urls as they were then, until they are added
         self._running: dict[int, Callable[[], object]] = {}  # by thread, what cancels it
 
     # ── roots ────────────────────────────────────────────────────────────────────────
@@ -175,6 +176,8 @@ class Spark:
         records are its lines, whatever its dialect.
         """
         session = self._sessions[0]
+        if urls := sources.urls_of(source):
+            self._hashed[urls] = sources.hold_of(session, source)
         if (lines := sources.lines_elsewhere(session, source)) is not None:
             shape, columns = Schema.of({"line": Type.STRING}), 1
             relation = f"(SELECT hex(CAST(value AS BINARY)) AS c0 FROM {self._view(lines)})"
@@ -228,6 +231,8 @@ class Spark:
         stored = self._stored(data.frame, sources.convert(data.frame.schema, schema), lengths or {})
         if not data.checked:
             sources.check_values(session, stored.relation, stored.schema, data.records)
+        if not self._hashed.pop(sources.urls_of(source), _always)():
+            raise BadData("a file was changed while it was protected: protect it again")
         return stored, data.hold or _always
 
     def _stored(self, frame: "DataFrame", columns: Iterable[Converted], lengths: Mapping[str, int]) -> Stored:

@@ -92,10 +92,20 @@ def incoming(
     return _here(session, view, resolve(source), schema, dialect)
 
 
+def urls_of(source: Any) -> tuple[str, ...]:
+    """The words of a source that has urls; none of anything else."""
+    many = source if isinstance(source, list | tuple) else [source]
+    return tuple(map(str, many)) if any(files.is_url(one) for one in many) else ()
+
+
+def hold_of(session: "SparkSession", source: Any) -> Callable[[], bool]:
+    """Tells whether files that only the cluster can see still are what they are now."""
+    return partial(files.resolve(session, source).hold, session)
+
+
 def lines_elsewhere(session: "SparkSession", source: Any) -> "DataFrame | None":
     """The lines of files of text that only the cluster can see; None of anything else."""
-    many = source if isinstance(source, list | tuple) else [source]
-    if not any(files.is_url(one) for one in many):
+    if not urls_of(source):
         return None
     found = files.resolve(session, source)
     return lines.raw(session, found.urls) if found.format == "csv" else None
