@@ -7,7 +7,7 @@ help:
 	@echo "make demo    Listing 1 and a richer analysis on generated data"
 	@echo "make test    lint, types and every test (sets up .venv on first use)"
 	@echo "make check   the exhaustive check, its mutants and the stability search"
-	@echo "make files   files in every encoding, on the newest DuckDB, with their counts"
+	@echo "make files   files in every encoding with their counts, and more random plans than make test"
 	@echo "make oldest  the engine's tests on the oldest DuckDB admitted (today also the newest)"
 	@echo "make mutants random one-line mutants of the kernel: each must be killed"
 	@echo "make postgres  the PostgreSQL engine's tests, on this system's PostgreSQL"
@@ -44,7 +44,7 @@ check: .venv/installed
 	$(BIN)/fpinq check --stability
 
 files: .venv/installed
-	FPINQ_FILES=3 FPINQ_EXAMPLES=1000 $(BIN)/python -m pytest -n 2 tests/engines/test_encodings.py tests/engines/test_parquet.py tests/engines/test_records.py
+	FPINQ_FILES=3 FPINQ_EXAMPLES=2000 $(BIN)/python -m pytest -n 2 $(addprefix tests/engines/test_,encodings.py parquet.py records.py conformance.py)
 
 # The lower bound in pyproject.toml, in an environment of its own.
 OLDEST := $(shell sed -n 's/.*"duckdb>=\([0-9.]*\),.*/\1/p' pyproject.toml)

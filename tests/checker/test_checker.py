@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any, get_args
 
 import pytest
@@ -100,8 +101,9 @@ def test_the_default_scope_has_no_blind_spot() -> None:
 # ── mutants ──────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_every_mutant_is_refuted(mutant: Mutant) -> None:
+# `fpinq check --mutants` and `--stability`, in `make check`, look at all of them: here are some of each.
+@pytest.mark.parametrize("mutant", MUTANTS[::3], ids=lambda mutant: mutant.name)
+def test_a_mutant_is_refuted(mutant: Mutant) -> None:
     verdict = refute(mutant, show_violation)
     assert verdict.violation is not None, "survived"
     assert "query(" in verdict.shown
@@ -256,10 +258,10 @@ def test_the_laplace_loss_is_the_l1_distance(left: list[int], right: list[int], 
 # ── stability ────────────────────────────────────────────────────────────────────────
 
 
-def test_every_declared_stability_is_tight() -> None:
-    found = list(findings())
+def test_declared_stabilities_are_tight() -> None:
+    found = list(islice(findings(), 250))
+    assert len(found) == 250 < pieces()
     assert [f.shown for f in found if f.verdict != "tight"] == []
-    assert len(found) == pieces()
 
 
 def test_the_search_knows_every_transformation() -> None:

@@ -20,7 +20,7 @@ from fpinq.model.operators import OPERATORS, evaluate
 from fpinq.model.plans import PersonTable, Plan, RootTable, Term
 from fpinq.model.transformations import Select
 
-EXAMPLES = int(os.environ.get("FPINQ_EXAMPLES", "2000"))
+EXAMPLES = int(os.environ.get("FPINQ_EXAMPLES", "1000"))
 
 _names = count()
 

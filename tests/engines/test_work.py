@@ -12,13 +12,14 @@ from engines.generators import Example, plan_examples
 from fpinq.engines import reference
 from fpinq.engines.duckdb import DuckDB
 from fpinq.engines.duckdb.dialect import SQL
-from fpinq.engines.sql.expressions import Code, Parameters, Scope
+from fpinq.engines.sql.expressions import Bindings, Code, Parameters
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import UnboundedStability
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import OPERATOR_LEVELS, Flatten, Persons, RootTable, Term
 from fpinq.model.queries import Choice, Count, PrimitiveQuery
+from fpinq.model.statistics import Records
 from fpinq.model.transformations import (
     Aggregate,
     All,
@@ -152,7 +153,7 @@ def test_what_reads_a_text_is_not_copied_into_every_comparison_of_it() -> None:
         tests: Any = Apply("equal", (S, Literal.of("a")))
         for number in range(15):
             tests = Apply("or", (tests, Apply("equal", (S, Literal.of(str(number))))))
-        sql, plan = engine.explain(Term(Where(tests), (made,)), None, [Count()])
+        sql, plan = engine.explain(Term(Where(tests), (made,)), None, [Records()])
     finally:
         engine.close()
     assert "OFFSET 0" in sql
@@ -176,5 +177,5 @@ def test_no_operator_nests_deeper_in_sql_than_plans_count_for_it() -> None:
                     others = [Column(TYPES[type_]) for type_ in takes]
                     deep = Apply(name, (*others[:position], deep, *others[position + 1 :]))
                 columns = {c: Code(c, type_, atom=True) for c, type_ in schema.columns}
-                level = Scope(columns, schema, Parameters(SQL)).lower(deep).level
+                level = Bindings(columns, schema, Parameters(SQL)).lower(deep).level
                 assert level <= OPERATOR_LEVELS * 20, name
