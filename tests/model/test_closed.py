@@ -21,6 +21,7 @@ from fpinq.model.transformations import (
     GroupBy,
     Identity,
     Join,
+    LiteralTable,
     Partitioning,
     PartOf,
     SelectMany,
@@ -142,3 +143,47 @@ def test_a_null_constant_must_have_a_type_of_the_language() -> None:
         step(C, Assign("t", Where(Literal(None, "bool")), ("A",)))  # type: ignore[arg-type]
     with pytest.raises(BadExpression):
         Literal(1, Type.STRING)
+
+
+class Equal(type):
+    """A class that equals the class `like`, and has its hash."""
+
+    like: type = int
+
+    def __hash__(cls) -> int:
+        return hash(cls.like)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls.like or other is cls
+
+
+class Different(int, metaclass=Equal):
+    """A number that no other equals."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class Nothing(Partitioning, metaclass=Equal):
+    like = type(None)
+
+
+def test_a_class_that_equals_another_is_not_it() -> None:
+    assert type(Different(1)) == int  # noqa: E721 - that is the attack
+    twice = Partitioning(K, (Different(1), Different(1)))
+    for attack in (
+        Partition(("t", "u"), "A", twice),
+        Query("A", Fraction(1), (Count(), Count()), twice),
+        Assign("t", PartOf(twice, 0), ("A",)),
+    ):
+        with pytest.raises(BadExpression, match="Different is not a value of a row"):
+            step(C, attack)
+    with pytest.raises(BadExpression, match="Different is not a value of a row"):
+        Literal.of(Different(1))
+    with pytest.raises(BadExpression, match="Different is not a value of a row"):
+        LiteralTable(S, ((Different(1),),))
+    with pytest.raises(BadAction, match="expected Partitioning or NoneType, not Nothing"):
+        step(C, Query("A", Fraction(1), (Count(), Count()), Nothing(K, (0, 1))))

@@ -54,12 +54,14 @@ def _check_of(declared: Any) -> Check:
 
 def _one_of(arguments: Iterable[Any]) -> Check:
     # Every member is told by its class; tuples are the one kind that is not a class of its own.
-    by_class = {get_origin(member) or member: member for member in arguments}
+    # By which class it is, not by one that equals it: what a class equals is up to its metaclass.
+    by_class = {id(get_origin(member) or member): member for member in arguments}
+    names = " or ".join(_name(get_origin(member) or member) for member in arguments)
 
     def check(value: object) -> str:
-        member = by_class.get(type(value))
+        member = by_class.get(id(type(value)))
         if member is None:
-            return _expected(" or ".join(_name(m) for m in by_class), value)
+            return _expected(names, value)
         return "" if member is NoneType else _check_of(member)(value)
 
     return check

@@ -144,20 +144,21 @@ def columns_of(expression: Expression) -> Iterator[str]:
             yield from columns_of(argument)
 
 
-# Exact types again: a subclass of int or str may answer == as it likes.
-_TYPE_OF: dict[type, Type] = {
-    bool: Type.BOOL,
-    int: Type.INT64,
-    float: Type.FLOAT64,
-    str: Type.STRING,
-    date: Type.DATE,
-    datetime: Type.TIMESTAMP,
+# Exact types again: a subclass of int or str may answer == as it likes. So may a class, through its
+# metaclass: it is asked which it is, not what it equals.
+_TYPE_OF: dict[int, Type] = {
+    id(bool): Type.BOOL,
+    id(int): Type.INT64,
+    id(float): Type.FLOAT64,
+    id(str): Type.STRING,
+    id(date): Type.DATE,
+    id(datetime): Type.TIMESTAMP,
 }
 
 
 def type_of_value(value: object) -> Type:
     """The type of a Python value; BadExpression if the language has no such values."""
-    found = _TYPE_OF.get(type(value))
+    found = _TYPE_OF.get(id(type(value)))
     if found is None:
         raise BadExpression(
             f"{type(value).__name__} is not a value of a row: use bool, int, float, str, date or datetime"
