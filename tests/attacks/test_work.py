@@ -26,10 +26,12 @@ from fpinq.model.queries import Choice, Count, PrimitiveQuery, Ranks
 from fpinq.model.transformations import (
     Aggregate,
     All,
+    Concat,
     Explode,
     First,
     GroupBy,
     GroupJoin,
+    Intersect,
     Join,
     LimitPerKey,
     LiteralTable,
@@ -304,6 +306,18 @@ def test_work_beyond_the_bound_is_refused_in_the_same_bytes_and_for_nothing(
     )
     assert there.reply == absent.reply
     assert there.left == absent.left == BUDGET
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_the_rows_of_nobody_are_not_read_for_nothing(beside: bool, bounded: Neighbours) -> None:
+    """One person's work, looked at on the clock, of which no row is left: ε times 0 is charged."""
+    pairs = crossed(MINE, public(300), "age")
+    none = everybody(Term(Intersect(), (pairs, public(0))))
+    plan = Term(Concat(), (none, public(5))) if beside else none
+    there, absent = bounded.ask(plan, Count(), Fraction(1))
+    assert (there.reply.status, there.reply.code) == (400, "bad_query")
+    assert "no question is free" in there.reply.json["error"]["message"]
+    assert there.reply == absent.reply
 
 
 def modest_text() -> tuple[Plan, PrimitiveQuery]:

@@ -6,7 +6,7 @@ data, and what is admitted is done in time on a machine that is large enough: a
 failure after the charge is a defect of the machine, not an answer.
 """
 
-from fpinq.model.errors import BadEpsilon
+from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, roots_of, rows_at_most
 from fpinq.model.semantics import Measure
 from fpinq.model.work import Bounds, RootSize
@@ -27,7 +27,7 @@ class Admission:
         self._sizes[root] = size
 
     def check(self, label: Measure) -> None:
-        """BadEpsilon or TooLarge, before the charge, unless a measurement is within the limits."""
+        """BadEpsilon, BadQuery or TooLarge, before the charge, unless a measurement is within the limits."""
         self._check_epsilon(label)
         self._limits.check_queries(label.queries)
         self._check_plan(label.plan)
@@ -37,6 +37,8 @@ class Admission:
         least = self._limits.epsilon_at_least
         if label.epsilon < least and roots_of(label.plan):
             raise BadEpsilon(f"ε is at least {least} here: no question is free; see /limits")
+        if has_no_rows(label.plan):
+            raise BadQuery("no person has a row of this table: no question is free, and this one would be")
 
     def _check_plan(self, plan: Plan) -> None:
         limits = self._limits
@@ -88,3 +90,18 @@ def rows_per_record(plan: Plan) -> int:
         return found[id(node)]
 
     return of(plan)
+
+
+def has_no_rows(plan: Plan) -> bool:
+    """Whether a plan reads persons of whom it can have no row: its root is read, and charged nothing."""
+    seen: dict[int, Plan] = {}
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or not isinstance(node, Term):
+            continue
+        if isinstance(node.transformation, Flatten) and not rows_at_most(node.transformation.body):
+            return True
+        seen[id(node)] = node
+        waiting += node.arguments
+    return False
