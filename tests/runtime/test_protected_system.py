@@ -4,13 +4,14 @@ import os
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 
 import fpinq as fp
-from fpinq.ledger import Acted
+from fpinq.ledger import Acted, open_ledger
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
 from fpinq.model.errors import DataChanged, EngineError, LedgerError, ProgramError
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
@@ -345,3 +346,25 @@ def test_a_share_pays_for_a_query_that_failed_after_its_charge() -> None:
     with pytest.raises(fp.BudgetExceeded):
         table.noisy_count("1/5")
     assert data.remaining == Fraction(4, 5)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_a_finalizer_asks_in_the_middle_of_a_step_is_refused_not_undone(
+    durable: bool, tmp_path: Path
+) -> None:
+    """A step that was cut into took its own view of the budget back: what was asked within was free."""
+    record = open_ledger(tmp_path / "ledger") if durable else InMemory()
+    record.register("d", Schema.of({"a": Type.INT64}), Fraction(1))
+    query = Query("d", Fraction(1, 10), (Count(),))
+    answered: list[Acted] = []
+
+    def finalizer(label: object) -> None:
+        for action in (query, AskBudget()):
+            with pytest.raises(LedgerError, match="in the middle of a step"):
+                answered.append(record.act("s", action))
+        with pytest.raises(LedgerError, match="in the middle of a step"):
+            record.drop("s", ["t"])
+
+    answered += [record.act("s", query, check=finalizer), record.act("s", query)]
+    left = record.act("s", AskBudget()).label
+    assert left == Told({"d": 1 - len(answered) * query.epsilon}) == Told({"d": Fraction(4, 5)})

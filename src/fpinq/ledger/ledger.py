@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import islice
-from threading import Lock, RLock
+from threading import Lock
 from typing import Any
 
 from fpinq.ledger.alike import ColumnHashes, is_alike
@@ -25,7 +25,7 @@ from fpinq.ledger.entries import OWNER, START, Head, Line, body_of, check_line, 
 from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, RequestReused
 from fpinq.ledger.kept import Kept
 from fpinq.ledger.opening import look, read_accounts, take_owners
-from fpinq.ledger.process import this_process
+from fpinq.ledger.process import Alone, this_process
 from fpinq.ledger.store import PAGE, Pages, Store
 from fpinq.ledger.totals import Totals
 from fpinq.ledger.wire import encode
@@ -114,7 +114,8 @@ class Ledger:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._lock = RLock()
+        self._alone = Alone()
+        self._lock = self._alone.lock
         self._process = this_process()
         self._head = self._durable = START
         self._budgets, self._totals = Budgets(), Totals()
@@ -228,7 +229,7 @@ class Ledger:
 
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
         """Forget table variables that the program will not use again; the entries stay."""
-        with self._lock:
+        with self._alone.stepping():
             program = self._sessions.get(session)
             if program is not None:
                 self._sessions.keep(session, program.without(variables))
@@ -470,7 +471,7 @@ class Ledger:
 
     @contextmanager
     def _writing(self, *, durable: bool, opening: bool = False) -> Iterator[Pages]:
-        with self._lock:
+        with self._alone.stepping():
             self._check_process()
             with self._store.writing(durable=durable) as statements:
                 pages = Pages(statements)
@@ -480,7 +481,7 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[Pages]:
-        with self._lock:
+        with self._alone.stepping():
             self._check_process()
             with self._store.reading() as statements:
                 pages = Pages(statements)

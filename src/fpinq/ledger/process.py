@@ -1,8 +1,37 @@
-"""Which process this is: what a fork copied is not its to use."""
+"""Who is here: which process, for what a fork copied is not its to use; and each thread only once."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+
+from fpinq.model.errors import LedgerError
 
 _forks = 0
+
+
+class Alone:
+    """No other thread is in a step meanwhile, and this one is in it only once.
+
+    A finalizer or a signal's handler may run anywhere: what it did in the
+    middle of a step, the step would then undo, its charge included.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self._inside = False
+
+    @contextmanager
+    def stepping(self) -> Iterator[None]:
+        """One step; LedgerError in the middle of another of the same thread."""
+        with self.lock:
+            if self._inside:
+                raise LedgerError("asked in the middle of a step, as by a finalizer: nothing was charged")
+            self._inside = True
+            try:
+                yield
+            finally:
+                self._inside = False
 
 
 def this_process() -> tuple[int, int]:

@@ -5,12 +5,11 @@ the same budgets, in memory.
 """
 
 from collections.abc import Iterable
-from threading import RLock
 from typing import Any, Protocol
 
 from fpinq.ledger import Acted
 from fpinq.ledger.ledger import Check
-from fpinq.ledger.process import this_process
+from fpinq.ledger.process import Alone, this_process
 from fpinq.model.actions import Action, Asking, Silent, TableVariable
 from fpinq.model.errors import LedgerError
 from fpinq.model.events import Began, Recorded, Registered
@@ -68,7 +67,7 @@ class InMemory:
 
     def __init__(self) -> None:
         self._state = take(NOTHING, Began("in memory"))
-        self._lock = RLock()
+        self._alone = Alone()
         self._process = this_process()
 
     def act(
@@ -89,7 +88,7 @@ class InMemory:
                 "this process was forked, and its budget is a copy: "
                 "ask in the parent, or protect again in the child, with ledger=…"
             )
-        with self._lock:
+        with self._alone.stepping():
             number = self._state.events
             decision = decide(self._state.budgets, self._session(session, analyst), action)
             transition = decision.transition
@@ -102,14 +101,14 @@ class InMemory:
 
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
         """What is released for a query, once."""
-        with self._lock:
+        with self._alone.stepping():
             self._state = take(self._state, Recorded(seq, released))
         return released
 
     def register(self, name: str, shape: Shape, budget: object, **facts: Any) -> Registered:
         """A data set with a budget of its own."""
         root = Registered.of(name, shape, budget, **facts)
-        with self._lock:
+        with self._alone.stepping():
             if (found := known(self._state.budgets, root)) is not None:
                 return found
             self._state = take(self._state, root)
@@ -121,12 +120,12 @@ class InMemory:
 
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
-        with self._lock:
+        with self._alone.lock:
             return configuration(self._state.budgets, self._session(session, analyst))
 
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
         """Forget table variables."""
-        with self._lock:
+        with self._alone.stepping():
             self._state = forgotten(self._state, session, variables)
 
     def _session(self, name: str, analyst: str | None) -> Session:
