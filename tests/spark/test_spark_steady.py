@@ -29,7 +29,7 @@ def steady(spark: Any) -> Iterator[Any]:
     engine.close()
 
 
-@thorough(40)
+@thorough(15)
 @given(example=plan_examples())
 def test_a_plan_has_the_reference_rows_and_statistics_here_too(steady: Any, example: Example) -> None:
     compare(steady, example, load(steady, example))
