@@ -205,7 +205,7 @@ def test_neither_an_unknown_address_nor_a_stranger_waits_for_the_ledger(app: Any
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with house.ledger._lock:
+        with house.ledger._alone.held():
             held.set()
             done.wait(60)
 

@@ -115,7 +115,6 @@ class Ledger:
         self._store = store
         self._clock = clock
         self._alone = Alone()
-        self._lock = self._alone.lock
         self._process = this_process()
         self._head = self._durable = START
         self._budgets, self._totals = Budgets(), Totals()
@@ -179,7 +178,7 @@ class Ledger:
         queries_at_most: int | None,
     ) -> Acted:
         durable = isinstance(action, Query)
-        with self._lock:
+        with self._alone.held():
             with self._writing(durable=durable) as pages:
                 if request_id is not None and (known := pages.request(session, request_id)) is not None:
                     return self._again(pages, known, request_id, text, analyst, check)
@@ -207,7 +206,7 @@ class Ledger:
         return first
 
     def _answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
-        with self._lock:
+        with self._alone.held():
             with self._writing(durable=True) as pages:
                 if (known := pages.answer_to(seq)) is not None:
                     self._on_disk(known)
@@ -251,7 +250,7 @@ class Ledger:
         return found
 
     def _register(self, root: Registered, tables: tuple[ColumnHashes, ...]) -> Registered:
-        with self._lock:
+        with self._alone.held():
             with self._writing(durable=True) as pages:
                 if (found := known(self._budgets, root)) is not None:
                     return found
@@ -299,7 +298,7 @@ class Ledger:
         self._keep()
 
     def _set_frozen(self, name: str, frozen: bool) -> None:
-        with self._lock:
+        with self._alone.held():
             with self._writing(durable=True) as pages:
                 if name not in self._budgets.roots:
                     raise UnknownTable(name, self._budgets.roots)
@@ -346,7 +345,7 @@ class Ledger:
 
     def close(self) -> None:
         """Give the database back."""
-        with self._lock:
+        with self._alone.held():
             if this_process() == self._process:  # a forked child's copy is not its own to close
                 self._store.close()
 

@@ -18,20 +18,29 @@ class Alone:
     """
 
     def __init__(self) -> None:
-        self.lock = RLock()
-        self._inside = False
+        self._lock = RLock()
+        self._stepping = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No other thread is in here. What a step left that was cut short anywhere is forgotten."""
+        outermost = not self._lock._is_owned()  # type: ignore[attr-defined]
+        with self._lock:
+            if outermost:
+                self._stepping = False
+            yield
 
     @contextmanager
     def stepping(self) -> Iterator[None]:
         """One step; LedgerError in the middle of another of the same thread."""
-        with self.lock:
-            if self._inside:
+        with self.held():
+            if self._stepping:
                 raise LedgerError("asked in the middle of a step, as by a finalizer: nothing was charged")
-            self._inside = True
             try:
+                self._stepping = True
                 yield
             finally:
-                self._inside = False
+                self._stepping = False
 
 
 def this_process() -> tuple[int, int]:

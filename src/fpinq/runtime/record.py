@@ -120,7 +120,7 @@ class InMemory:
 
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
-        with self._alone.lock:
+        with self._alone.held():
             return configuration(self._state.budgets, self._session(session, analyst))
 
     def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
