@@ -7,7 +7,6 @@ A message is made of what the program itself wrote and of public facts. What an
 engine said is in the owner's log, under the reference that an EngineError has.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from fpinq.ledger import errors as recorded
@@ -139,8 +138,3 @@ def error_of(code: str, message: str, fields: dict[str, Any]) -> Exception:
     for name, value in fields.items():
         setattr(error, name, tuple(value) if isinstance(value, list) else value)
     return error
-
-
-def every_failure() -> Iterator[tuple[type[Exception], Failure]]:
-    """The whole table, for documentation."""
-    return iter(FAILURES.items())
