@@ -1,15 +1,17 @@
 """The paper, executable: pure, standard library only. Read it in this order.
 
-0. ``errors``         what can go wrong, and what it costs
+0. ``errors``         what can go wrong, and what it costs; ``frozen``  dataclasses, made when needed
 1. ``epsilon``        exact ε and budgets
 2. ``accounts``       sources, sensitivity vectors, accounts and the general charge
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value
-5. ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
+5. ``keys``           what the parts of a partition are told by
+   ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
 6. ``clamps``         how a column becomes exact integers
    ``queries``        primitive queries: a statistic and its sensitivity
-   ``work``           what a measurement can cost at the most
-7. ``actions``        what a client program can do; ``closed``  and nothing else
+   ``costs``          what an engine takes for a row; ``work``  what a measurement can cost at the most
+7. ``environments``   what table variables stand for
+   ``actions``        what a client program can do; ``closed``  and nothing else
 8. ``semantics``      configurations and `step`: one function per rule
 9. ``traces``         what an observer sees, with exact probabilities
 10. ``events``        all that is ever written down

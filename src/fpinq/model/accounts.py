@@ -17,12 +17,15 @@ what a partition forwards enters both sums and cancels.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
+from functools import partial
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from fpinq.model.errors import BadEpsilon, BadTransformation, KernelViolation
+from fpinq.model.frozen import dataclass
+from fpinq.model.maps import FEW, Each, Folded, put, updated
 
 # Exact numbers may grow, but not without end.
 MAX_SENSITIVITY = 10**18
@@ -68,58 +71,84 @@ class PartitionAccount:
     sensitivity: Sensitivity
 
 
+UNKNOWN: Mapping[Source, Fraction] = {}
+
+
 @dataclass(frozen=True)
 class Accounts:
     """What every source has been charged. Counters not listed are 0.
 
-    direct is what queries charged, without what partitions forwarded; mentions
-    lists, for a source, the partitions of tables that depend on it.
+    direct is what queries charged, without what partitions forwarded; received
+    is what they forwarded, Σ_π c_π(s)·M_π. partitions are by number, 0 the oldest.
+    raised are the roots that the last charge raised; what it did not touch is shared
+    with the accounts before it.
     """
 
     budgets: Mapping[Root, Fraction]
     counters: Mapping[Source, Fraction] = field(default_factory=dict)
     direct: Mapping[Source, Fraction] = field(default_factory=dict)
-    partitions: tuple[PartitionAccount, ...] = ()
+    partitions: Mapping[int, PartitionAccount] = field(default_factory=dict)
     maxima: Mapping[int, Fraction] = field(default_factory=dict)
-    mentions: Mapping[Source, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+    received: Mapping[Source, Fraction] = field(default_factory=lambda: UNKNOWN, repr=False, compare=False)
+    raised: tuple[Root, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.partitions and not self.mentions:
-            object.__setattr__(self, "mentions", _mentions(self.partitions))
-
-
-def _mentions(partitions: Iterable[PartitionAccount]) -> dict[Source, tuple[int, ...]]:
-    found: dict[Source, tuple[int, ...]] = {}
-    for number, account in enumerate(partitions):
-        for source in account.sensitivity:
-            found[source] = (*found.get(source, ()), number)
-    return found
+        if self.received is UNKNOWN:
+            nothing = Accounts(self.budgets, partitions=self.partitions, received={})
+            object.__setattr__(self, "received", forwards(nothing, self.maxima))
 
 
 def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> Sensitivity:
     """Σ cᵢ·vᵢ: the sensitivity of F(t₁…tₙ) from F's stability and the arguments' sensitivities."""
-    combined: dict[Source, int] = {}
-    for c, v in zip(stability, sensitivities, strict=True):
-        for source, s in v.items():
-            if c * s:
-                combined[source] = combined.get(source, 0) + c * s
-    if combined and max(combined.values()) > MAX_SENSITIVITY:
+    pairs = [(c, v) for c, v in zip(stability, sensitivities, strict=True) if c and v]
+    if len(pairs) == 1 and pairs[0][0] == 1 and largest(pairs[0][1]) <= MAX_SENSITIVITY:
+        return pairs[0][1]
+    combined = Sum(pairs)
+    if combined.at_most <= MAX_SENSITIVITY and combined.is_long:
+        return combined
+    found = combined.found()
+    if found and max(found.values()) > MAX_SENSITIVITY:
         raise BadTransformation(f"one record could change more than {MAX_SENSITIVITY} records of this table")
+    return found
+
+
+class Sum(Folded[Source, int]):
+    """Σ cᵢ·vᵢ, added up when it is looked at: a table of n blocks is made of few, with n entries together."""
+
+    __slots__ = ("at_most", "is_long")
+
+    def __init__(self, pairs: Sequence[tuple[int, Sensitivity]]) -> None:
+        vectors = [v for _, v in pairs]
+        super().__init__(vectors, partial(add_up, [c for c, _ in pairs]))
+        # No entry is larger; and whether they are too many to be added up before they are needed.
+        self.at_most: int = sum([c * largest(v) for c, v in pairs])
+        self.is_long = any(type(v) is Sum for v in vectors) or sum(map(len, vectors)) > FEW
+
+
+def largest(v: Sensitivity) -> int:
+    """What no entry is larger than."""
+    return v.at_most if isinstance(v, Sum) else max(v.values())
+
+
+def add_up(factors: Sequence[int], vectors: Sequence[Sensitivity]) -> Sensitivity:
+    """Σ cᵢ·vᵢ."""
+    combined: dict[Source, int] = {}
+    for c, v in zip(factors, vectors, strict=True):
+        for source, s in v.items():
+            combined[source] = combined.get(source, 0) + c * s
     return combined
 
 
-def partition(accounts: Accounts, sensitivity: Sensitivity, parts: int) -> tuple[Accounts, tuple[Part, ...]]:
+def partition(accounts: Accounts, sensitivity: Sensitivity, parts: int) -> tuple[Accounts, Sequence[Part]]:
     """The accounts with a new partition of a table of this sensitivity, and its fresh sources."""
     fresh = fresh_parts(accounts, parts)
-    number = len(accounts.partitions)
-    mentions = {source: (*accounts.mentions.get(source, ()), number) for source in sensitivity}
-    added = (*accounts.partitions, PartitionAccount(parts, sensitivity))
-    return replace(accounts, partitions=added, mentions={**accounts.mentions, **mentions}), fresh
+    added = put(accounts.partitions, len(accounts.partitions), PartitionAccount(parts, sensitivity))
+    return replace(accounts, partitions=added), fresh
 
 
-def fresh_parts(accounts: Accounts, parts: int) -> tuple[Part, ...]:
+def fresh_parts(accounts: Accounts, parts: int) -> Sequence[Part]:
     """The sources of the next partition: no earlier partition has them."""
-    return tuple(Part(len(accounts.partitions), index) for index in range(parts))
+    return Each(parts, partial(Part, len(accounts.partitions)))
 
 
 def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> Accounts:
@@ -129,59 +158,72 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
     (2) For the partitions from newest to oldest: M′ = max(M_π, its parts' C);
         every source y gets C_y += c_π(y)·(M′ − M_π); M_π := M′.
     """
-    counters, direct = dict(accounts.counters), dict(accounts.direct)
+    raised: dict[Source, Fraction] = {}
+    direct: dict[Source, Fraction] = {}
     for source, s in sensitivity.items():
-        counters[source] = charged_directly(counters.get(source, ZERO), s, epsilon)
-        direct[source] = direct.get(source, ZERO) + times(s, epsilon)
-    maxima, raised = settle(accounts, counters, sensitivity)
-    if max([counters[source].denominator for source in raised], default=1).bit_length() > MAX_BITS:
-        raise BadEpsilon("too many different denominators: the exact sum has too many digits; use round ε")
-    charged = Accounts(accounts.budgets, counters, direct, accounts.partitions, maxima, accounts.mentions)
+        raised[source] = charged_directly(accounts.counters.get(source, ZERO), s, epsilon)
+        direct[source] = plus(accounts.direct.get(source, ZERO), times(s, epsilon))
+    maxima = settle(accounts, raised)
+    for counter in raised.values():
+        if counter.denominator.bit_length() > MAX_BITS:
+            raise BadEpsilon(
+                "too many different denominators: the exact sum has too many digits; use round ε"
+            )
+    charged = Accounts(
+        accounts.budgets,
+        updated(accounts.counters, raised),
+        updated(accounts.direct, direct),
+        accounts.partitions,
+        updated(accounts.maxima, maxima) if maxima else accounts.maxima,
+        updated(accounts.received, forwards(accounts, maxima)) if maxima else accounts.received,
+        tuple([source for source in raised if isinstance(source, Root)]),
+    )
     certify(charged, raised)
     return charged
 
 
-def settle(
-    accounts: Accounts, counters: dict[Source, Fraction], raised: Iterable[Source]
-) -> tuple[dict[int, Fraction], set[Source]]:
+def settle(accounts: Accounts, raised: dict[Source, Fraction]) -> dict[int, Fraction]:
     """(2) of the charge: forward what the raised parts added to their partitions' maxima.
 
-    Raises counters in place; the new maxima, and every source that was raised.
-    Only a partition with a raised part can have a new maximum, and it forwards
-    to older sources only: visiting the raised ones, newest first, visits all.
+    Adds to the raised counters; the new maxima. Only a partition with a raised
+    part can have a new maximum, and it forwards to older sources only: visiting
+    the raised ones, newest first, visits all.
     """
-    maxima = dict(accounts.maxima)
-    touched: set[Source] = set()
+    maxima: dict[int, Fraction] = {}
     parts: dict[int, list[Part]] = {}
     pending: list[int] = []
-
-    def touch(source: Source) -> None:
-        if source in touched:
-            return
-        touched.add(source)
-        if isinstance(source, Part):
-            if source.partition not in parts:
-                heappush(pending, -source.partition)
-            parts.setdefault(source.partition, []).append(source)
-
-    for source in raised:
-        touch(source)
-    while pending:
+    fresh: Iterable[Source] = raised
+    while True:
+        for source in fresh:
+            if isinstance(source, Part):
+                if source.partition not in parts:
+                    heappush(pending, -source.partition)
+                parts.setdefault(source.partition, []).append(source)
+        if not pending:
+            return maxima
         number = -heappop(pending)
-        before = maxima.get(number, ZERO)
-        after = new_maximum(before, [counters[part] for part in parts[number]])
-        if after == before:
-            continue
-        maxima[number] = after
-        for source, c in accounts.partitions[number].sensitivity.items():
-            counters[source] = counters.get(source, ZERO) + forwarded(c, after - before)
-            touch(source)
-    return maxima, touched
+        before = accounts.maxima.get(number, ZERO)
+        after = new_maximum(before, [raised[part] for part in parts[number]])
+        fresh = []
+        if after != before:
+            maxima[number] = after
+            fresh = forward(accounts, raised, accounts.partitions[number].sensitivity, minus(after, before))
+
+
+def forward(
+    accounts: Accounts, raised: dict[Source, Fraction], sensitivity: Sensitivity, growth: Fraction
+) -> list[Source]:
+    """Raise what a partition depends on by its maximum's growth; those that were not raised before."""
+    fresh = [source for source in sensitivity if source not in raised]
+    for source, c in sensitivity.items():
+        counter = raised[source] if source in raised else accounts.counters.get(source, ZERO)
+        raised[source] = plus(counter, forwarded(c, growth))
+    return fresh
 
 
 def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
     """C_x + v(x)·ε."""
-    return counter + times(s, epsilon)
+    return plus(counter, times(s, epsilon))
 
 
 def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
@@ -199,42 +241,66 @@ def times(c: int, amount: Fraction) -> Fraction:
     return amount if c == 1 else amount * c
 
 
-def fits(before: Accounts, charged: Accounts) -> bool:
-    """C_x ≤ B_x at every root, after the charge.
+def plus(a: Fraction, b: Fraction) -> Fraction:
+    """a + b; Python's own sum asks first of which classes they are."""
+    below, of_b = a.denominator, b.denominator
+    if below == of_b:
+        return Fraction(a.numerator + b.numerator, below)
+    return Fraction(a.numerator * of_b + b.numerator * below, below * of_b)
 
-    `before` is a seam: the rule does not look at it, mutants do.
+
+def minus(a: Fraction, b: Fraction) -> Fraction:
+    """a − b, likewise."""
+    below, of_b = a.denominator, b.denominator
+    if below == of_b:
+        return Fraction(a.numerator - b.numerator, below)
+    return Fraction(a.numerator * of_b - b.numerator * below, below * of_b)
+
+
+def fits(before: Accounts, charged: Accounts) -> bool:
+    """C_x ≤ B_x after the charge, at every root that it raised: at the others nothing has changed.
+
+    `before` is a seam: the rule does not look at it, a mutant does.
     """
-    return all(charged.counters.get(root, ZERO) <= total for root, total in charged.budgets.items())
+    return all([charged.counters[root] <= charged.budgets[root] for root in charged.raised])  # noqa: C419
 
 
 def price(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> dict[Root, Fraction]:
     """What a query at ε would add to each root now: a function of the public state."""
-    charged = charge(accounts, sensitivity, epsilon)
-    return {
-        root: charged.counters.get(root, ZERO) - accounts.counters.get(root, ZERO)
-        for root in accounts.budgets
-    }
+    added = charged(accounts, charge(accounts, sensitivity, epsilon))
+    return {root: added.get(root.name, ZERO) for root in accounts.budgets}
 
 
 def charged(before: Accounts, after: Accounts) -> dict[str, Fraction]:
-    """What was charged at each root between two states of the accounts, where that is anything."""
-    found = {}
-    for root in after.budgets:
-        was, now = before.counters.get(root, ZERO), after.counters.get(root, ZERO)
-        if was is not now and was != now:
-            found[root.name] = now - was
-    return found
+    """What a charge added at each root, where that is anything."""
+    added: dict[str, Fraction] = {}
+    for root in after.raised:
+        more = minus(after.counters[root], before.counters.get(root, ZERO))
+        if more:
+            added[root.name] = more
+    return added
 
 
 def scaling_factor(accounts: Accounts, sensitivity: Sensitivity) -> int:
     """How many records of the table one record of a root may change: the price of ε = 1 on fresh counters."""
-    fresh = Accounts(accounts.budgets, partitions=accounts.partitions, mentions=accounts.mentions)
-    return max((int(added) for added in price(fresh, sensitivity, ONE).values()), default=0)
+    fresh = Accounts(accounts.budgets, partitions=accounts.partitions, received={})
+    return max(map(int, charged(fresh, charge(fresh, sensitivity, ONE)).values()), default=0)
 
 
 def remaining(accounts: Accounts) -> dict[Root, Fraction]:
     """B_x − C_x for every root."""
     return {root: total - accounts.counters.get(root, ZERO) for root, total in accounts.budgets.items()}
+
+
+def forwards(accounts: Accounts, maxima: Mapping[int, Fraction]) -> dict[Source, Fraction]:
+    """Σ_π c_π(s)·M_π of the sources that receive more once these are maxima."""
+    received: dict[Source, Fraction] = {}
+    for number, maximum in maxima.items():
+        growth = minus(maximum, accounts.maxima.get(number, ZERO))
+        for source, c in accounts.partitions[number].sensitivity.items():
+            known = received.get(source, accounts.received.get(source, ZERO))
+            received[source] = plus(known, times(c, growth))
+    return received
 
 
 def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None:
@@ -246,16 +312,24 @@ def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None
     for source in accounts.counters if sources is None else sources:
         counter = accounts.counters.get(source, ZERO)
         owed = accounts.direct.get(source, ZERO)
-        for number in accounts.mentions.get(source, ()):
-            if number in accounts.maxima:
-                owed += times(accounts.partitions[number].sensitivity[source], accounts.maxima[number])
+        if source in accounts.received:
+            owed = plus(owed, accounts.received[source])
         if counter != owed:
             raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
         if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
             raise KernelViolation(f"{source} was charged {counter}, more than its partition's maximum")
     if sources is None:
-        for number, account in enumerate(accounts.partitions):
-            parts = (Part(number, index) for index in range(account.parts))
-            largest = max(accounts.counters.get(part, ZERO) for part in parts)
-            if largest != accounts.maxima.get(number, ZERO):
-                raise KernelViolation(f"the maximum of partition {number} is not its parts' largest counter")
+        certify_maxima(accounts)
+
+
+def certify_maxima(accounts: Accounts) -> None:
+    """M_π is the largest counter of π's parts, and what is received is what the maxima forward."""
+    largest: dict[int, Fraction] = {}
+    for source, counter in accounts.counters.items():
+        if isinstance(source, Part):
+            largest[source.partition] = max(largest.get(source.partition, ZERO), counter)
+    for number in accounts.partitions:
+        if largest.get(number, ZERO) != accounts.maxima.get(number, ZERO):
+            raise KernelViolation(f"the maximum of partition {number} is not its parts' largest counter")
+    if accounts.received != replace(accounts, received=UNKNOWN).received:
+        raise KernelViolation("what partitions forwarded is not what their maxima are")

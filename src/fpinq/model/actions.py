@@ -1,14 +1,14 @@
 """Actions: all that a client program can do. Closed data, the same embedded and over the wire."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal as Tag
 
+from fpinq.model.environments import Names, TableVariable
+from fpinq.model.frozen import dataclass
 from fpinq.model.plans import Transformation
 from fpinq.model.queries import PrimitiveQuery
-from fpinq.model.transformations import Partitioning
-
-TableVariable = str
+from fpinq.model.transformations import Partitioning, parts_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Assign:
 class Partition:
     """Bind targets to the parts of table, one per key."""
 
-    targets: tuple[TableVariable, ...]
+    targets: Names
     table: TableVariable
     by: Partitioning
     op: Tag["partition"] = field(default="partition", repr=False)
@@ -40,13 +40,21 @@ class Partition:
 
 @dataclass(frozen=True)
 class Query:
-    """Ask one primitive query of each part, at ε; without a partitioning, of the whole table."""
+    """Ask one primitive query of each part, at ε; without a partitioning, of the whole table.
+
+    A single query is asked of every part.
+    """
 
     table: TableVariable
     epsilon: Fraction
     queries: tuple[PrimitiveQuery, ...]
     by: Partitioning | None = None
     op: Tag["query"] = field(default="query", repr=False)
+
+    @property
+    def parts(self) -> int:
+        """How many parts are asked, and answer."""
+        return parts_of(self.by)
 
 
 @dataclass(frozen=True)

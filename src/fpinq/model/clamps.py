@@ -3,16 +3,19 @@
 Floats are never added: their sum depends on the order, so on other records.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from fpinq.model.errors import BadQuery
-from fpinq.model.expressions import INT64_MIN, Expression, Row, Schema, Type
+from fpinq.model.expressions import INT64_MAX, INT64_MIN, Expression, Row, Schema, Type
+from fpinq.model.frozen import dataclass
 from fpinq.model.operators import evaluate, type_of
 
 # The largest integer up to which every integer is a double: grid points of floats stay below it.
 MAX_GRID = 2**53
+
+# Every grid point is a number that engines have: where a bound is none, what they clamp to is something else.
+_GRIDS = {Type.INT64: (INT64_MIN, INT64_MAX), Type.FLOAT64: (-MAX_GRID, MAX_GRID)}
 
 # A step and its inverse are doubles.
 MAX_STEP = 2**1000
@@ -48,13 +51,13 @@ class Clamp:
 def check_clamp(clamp: Clamp, schema: Schema) -> None:
     """BadQuery if the bounds make no sense for the expression."""
     found = type_of(clamp.value, schema)
-    if found not in (Type.INT64, Type.FLOAT64):
+    if found not in _GRIDS:
         raise BadQuery(f"bounds need a number, not {found.value}")
     if type(clamp.lower) is not int or type(clamp.upper) is not int or clamp.lower > clamp.upper:
         raise BadQuery("bounds must be (lower, upper) with lower ≤ upper")
-    largest = MAX_GRID if found is Type.FLOAT64 else -INT64_MIN
-    if clamp.magnitude > largest:
-        raise BadQuery(f"bounds too wide: at most {largest} steps of {clamp.step} from zero")
+    first, last = _GRIDS[found]
+    if clamp.lower < first or clamp.upper > last:
+        raise BadQuery(f"bounds too wide: between {first} and {last} steps of {clamp.step}")
     if not _is_power_of_two(clamp.step) or (found is Type.INT64 and clamp.step != 1):
         raise BadQuery("the step must be a power of two (between 2^-1000 and 2^1000), and 1 for integers")
 

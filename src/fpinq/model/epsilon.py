@@ -50,6 +50,11 @@ def is_fraction(number: object) -> TypeGuard[Fraction]:
     return type(above) is int and type(below) is int and below > 0 and gcd(above, below) == 1
 
 
+def per(number: int, epsilon: Epsilon) -> Fraction:
+    """number/ε; Python's own quotient asks first of which classes they are."""
+    return Fraction(number * epsilon.denominator, epsilon.numerator)
+
+
 def rational(number: object) -> Fraction | None:
     """number exactly, of any size: a bound, a fraction of the records, a confidence; None if it is none."""
     if type(number) is int or is_fraction(number):

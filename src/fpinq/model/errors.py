@@ -14,7 +14,6 @@ and of the public schema.
 """
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from fractions import Fraction
 
 
@@ -189,5 +188,7 @@ class KernelViolation(Exception):
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """“; did you mean …?” where a known name is close to name, else nothing."""
+    from difflib import get_close_matches  # slow to import, and seldom needed
+
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

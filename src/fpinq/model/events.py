@@ -12,12 +12,12 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from fpinq.model.actions import Action
 from fpinq.model.epsilon import budget as exact_budget
+from fpinq.model.frozen import dataclass
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import Rule
 from fpinq.model.traces import Released

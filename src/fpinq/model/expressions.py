@@ -9,14 +9,17 @@ Types are explicit: an operator takes exactly the types it says, and a
 conversion is an operator too. (The fluent client inserts the obvious ones.)
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from datetime import date, datetime
 from enum import Enum
 from math import isnan
+from types import NoneType
+from typing import Any, ClassVar
 from typing import Literal as Tag
 
 from fpinq.model.errors import BadExpression, UnknownColumn
+from fpinq.model.frozen import dataclass
 
 Value = bool | int | float | str | date | datetime | None
 Row = Mapping[str, Value]
@@ -54,6 +57,9 @@ class Schema:
 
     op = "schema"
 
+    # By their names, once one is asked for.
+    _types: ClassVar[Mapping[str, Type] | None] = None
+
     @staticmethod
     def of(columns: Mapping[str, Type]) -> "Schema":
         """The schema of a mapping from names to types."""
@@ -69,10 +75,12 @@ class Schema:
 
     def type_of(self, name: str) -> Type:
         """The type of a column; UnknownColumn, with the nearest name, if there is none."""
-        for column, type_ in self.columns:
-            if column == name:
-                return type_
-        raise UnknownColumn(name, self.names())
+        if self._types is None:
+            object.__setattr__(self, "_types", dict(reversed(self.columns)))
+        found: Type | None = self._types.get(name)  # type: ignore[union-attr]
+        if found is None:
+            raise UnknownColumn(name, self.names())
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,8 @@ class Literal:
     op: Tag["literal"] = field(default="literal", repr=False)
 
     def __post_init__(self) -> None:
+        if self.type is Type.STRINGS:
+            raise BadExpression("there are no constant arrays: use split")
         object.__setattr__(self, "value", checked_value(self.value, self.type))
 
     @staticmethod
@@ -156,6 +166,10 @@ _TYPE_OF: dict[int, Type] = {
 }
 
 
+# The class that the values of a type are of, by id.
+CLASS_OF: dict[Type, int] = {type_: class_ for class_, type_ in _TYPE_OF.items()}
+
+
 def type_of_value(value: object) -> Type:
     """The type of a Python value; BadExpression if the language has no such values."""
     found = _TYPE_OF.get(id(type(value)))
@@ -183,9 +197,38 @@ def checked_value(value: Value, type_: Type) -> Value:
     return value
 
 
+def check_values(values: Sequence[Value], type_: Type) -> None:
+    """BadExpression unless all values are of a type, as `checked_value` says one by one; of many at once."""
+    if not classes_of(values) <= {id(NoneType), CLASS_OF[type_]} or not _are_within(values, type_):
+        _ = [checked_value(value, type_) for value in values]  # the first that is not raises
+
+
+def classes_of(values: Iterable[object]) -> set[int]:
+    """Which classes values are of, by id: what a class equals is up to its metaclass."""
+    return set(map(id, map(type, values)))
+
+
+def _are_within(values: Sequence[Any], type_: Type) -> bool:
+    """Whether values of the class of a type, or null, are all values of the type."""
+    present = [value for value in values if value is not None] if None in values else values
+    if not present or type_ in (Type.BOOL, Type.FLOAT64, Type.DATE):
+        return True
+    if type_ is Type.INT64:
+        return bool(min(present) >= INT64_MIN and max(present) <= INT64_MAX)
+    if type_ is Type.STRING:
+        return is_text("".join(present))
+    return all(value.tzinfo is None for value in present)
+
+
 def is_text(value: str) -> bool:
     """Whether a string is Unicode text: one with a lone surrogate cannot be written down."""
-    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def canonical_float(number: float) -> float | None:

@@ -6,8 +6,11 @@ from itertools import groupby
 
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.clamps import Clamp
+from fpinq.model.environments import Names, Numbered
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Value
+from fpinq.model.keys import Keys, Product
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term, Transformation
+from fpinq.model.queries import PrimitiveQuery, Several
 from fpinq.model.transformations import Aggregate, All, First, LiteralTable, Partitioning, Unique
 
 _INFIX = {
@@ -79,9 +82,9 @@ def show_action(action: Action) -> str:
         case Assign(target=target, transformation=transformation, arguments=arguments):
             return f"{target} := {show_transformation(transformation)}({', '.join(arguments)})"
         case Partition(targets=targets, table=table, by=by):
-            return f"{', '.join(targets)} := partition[{_partitioning(by)}]({table})"
+            return f"{_names(targets)} := partition[{_partitioning(by)}]({table})"
         case Query(table=table, epsilon=epsilon, queries=queries, by=by):
-            asked = ", ".join(query.op for query in queries)
+            asked = ", ".join(map(_asked, queries))
             parts = f", {_partitioning(by)}" if by is not None else ""
             return f"query({table}{parts}, {asked}, {epsilon})"
         case AskScale(table=table):
@@ -90,6 +93,13 @@ def show_action(action: Action) -> str:
             return "budget ? B"
         case AskPrice(table=table, epsilon=epsilon):  # pragma: no branch - exhaustive
             return f"price({table}, {epsilon}) ? C"
+
+
+def _asked(query: PrimitiveQuery) -> str:
+    """A query by its name; several with their weights."""
+    if not isinstance(query, Several):
+        return query.op
+    return " and ".join(f"{w}×{one.op}" for one, w in zip(query.of, query.weights, strict=True))
 
 
 def show_record(record: Iterable[Value]) -> str:
@@ -102,8 +112,20 @@ def _nested(expression: Expression) -> str:
     return f"({show_expression(expression)})" if infix else show_expression(expression)
 
 
+def _names(targets: Names) -> str:
+    return f"{targets[0]}…{targets[-1]}" if type(targets) is Numbered else ", ".join(targets)
+
+
 def _partitioning(by: Partitioning) -> str:
-    return f"{show_expression(by.key)}: {', '.join(show_value(key) for key in by.keys)}"
+    return f"{', '.join(map(show_expression, by.expressions))}: {_keys(by.keys)}"
+
+
+def _keys(keys: Keys) -> str:
+    if type(keys) is range:
+        return f"{keys[0]}…{keys[-1]}"
+    if type(keys) is Product:
+        return " × ".join(f"{{{_keys(domain)}}}" for domain in keys.of)
+    return ", ".join(show_record(key) if isinstance(key, tuple) else show_value(key) for key in keys)
 
 
 def _parameter(parameter: object, name: str = "") -> str:

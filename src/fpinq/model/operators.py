@@ -14,7 +14,6 @@ Time     naive timestamps in microseconds; years 1 to 9999; Monday is weekday 0.
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Any
 
@@ -32,6 +31,7 @@ from fpinq.model.expressions import (
     Type,
     canonical_float,
 )
+from fpinq.model.frozen import dataclass
 
 BOOL, INT64, FLOAT64 = Type.BOOL, Type.INT64, Type.FLOAT64
 STRING, DATE, TIMESTAMP = Type.STRING, Type.DATE, Type.TIMESTAMP
@@ -60,7 +60,7 @@ class Operator:
     What it costs is public: `units` for every application, `per_character` of
     its text arguments; a search costs that for every sixteen characters of what
     it looks for. `length` is how long the text it gives can be, from how long
-    its arguments can be; 0 if it gives none. A unit is what `work` says.
+    its arguments can be; 0 if it gives none. A unit is what `costs` says.
     """
 
     signatures: tuple[tuple[tuple[Type, ...], Type], ...]
@@ -73,10 +73,14 @@ class Operator:
     search: bool = False
     length: Callable[..., int] = lambda *lengths: 0
 
-    def cost(self, lengths: Sequence[int]) -> int:
-        """The units of one application to arguments of these lengths; what is no text has length 0."""
+    def cost(self, lengths: Sequence[int], once: int = 1, character: int = 1) -> int:
+        """The units of one application to arguments of these lengths; what is no text has length 0.
+
+        Where an engine takes more: so many times, for what is done once and for every character.
+        """
         repeated = 1 + lengths[1] // SEARCHED if self.search else 1
-        return self.units + len(lengths) + self.per_character * sum(lengths) * repeated
+        characters = self.per_character * sum(lengths) * repeated
+        return once * (self.units + len(lengths)) + character * characters
 
 
 def type_of(expression: Expression, schema: Schema) -> Type:

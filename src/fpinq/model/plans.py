@@ -5,14 +5,17 @@ Python. A plan is a closed term, so the same plan runs on every engine.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import ClassVar
 from typing import Literal as Tag
 
 from fpinq.model.accounts import Stability, Unbounded
 from fpinq.model.errors import BadTransformation, UnboundedStability, WrongArity
 from fpinq.model.expressions import Schema
+from fpinq.model.frozen import dataclass
 from fpinq.model.transformations import (
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -23,6 +26,7 @@ from fpinq.model.transformations import (
     Join,
     LimitPerKey,
     LiteralTable,
+    Partitioning,
     PartOf,
     Select,
     SelectMany,
@@ -37,7 +41,7 @@ from fpinq.model.transformations import (
 
 # A plan is a tree: a shared table counts as often as it is used.
 MAX_DEPTH = 250
-MAX_NODES = 5_000
+MAX_NODES = 50_000
 
 # An engine nests what it is told: a step of a plan this often, an operator of its expressions this often.
 # Beyond so many levels it could fail, and that would be after the charge.
@@ -64,6 +68,7 @@ class Persons:
 
 
 Shape = Schema | Persons
+_ROWS = {Schema}
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,7 @@ Transformation = (
     | LimitPerKey
     | UniqueBy
     | Concat
+    | ConcatAll
     | Union
     | Intersect
     | Except
@@ -144,7 +150,9 @@ class Term:
     depth: int = field(init=False, repr=False, compare=False)
     nodes: int = field(init=False, repr=False, compare=False)
     levels: int = field(init=False, repr=False, compare=False)
-    _hash: int = field(init=False, repr=False, compare=False)
+
+    # Set when it is first asked for: most are never.
+    _hash: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         inside = (self.transformation.body,) if isinstance(self.transformation, Flatten) else ()
@@ -168,10 +176,25 @@ class Term:
         object.__setattr__(self, "depth", depth)
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "_hash", hash((self.transformation, self.arguments)))
 
     def __hash__(self) -> int:
-        return self._hash
+        waiting = [self] if self._hash is None else []
+        while waiting:  # those below first: a deep plan is hashed wherever that is asked
+            term = waiting[-1]
+            below = [each for each in term.arguments if isinstance(each, Term) and each._hash is None]
+            waiting += below
+            if not below:
+                object.__setattr__(term, "_hash", hash((term.transformation, term.arguments)))
+                waiting.pop()
+        return self._hash  # type: ignore[return-value]
+
+    def beside(self, by: Partitioning, index: int) -> "Term":
+        """Another part of the partition that this is a part of: as large, and as deep."""
+        other = object.__new__(Term)
+        facts = {**self.__dict__, "transformation": PartOf(by, index)}
+        facts.pop("_hash", None)
+        other.__dict__.update(facts)
+        return other
 
 
 Plan = RootTable | PersonTable | Term
@@ -184,7 +207,7 @@ def apply(transformation: Transformation, shapes: Sequence[Shape]) -> Schema:
     arity = 1 if isinstance(transformation, Flatten) else len(transformation.stability)
     if len(shapes) != arity:
         raise WrongArity(name, arity, len(shapes))
-    if not isinstance(transformation, Flatten) and not all(isinstance(shape, Schema) for shape in shapes):
+    if not isinstance(transformation, Flatten) and not {*map(type, shapes)} <= _ROWS:
         raise BadTransformation(f"{name} needs a table of rows: flatten the persons first")
     return transformation.shape(*shapes)  # type: ignore[call-arg,arg-type,unused-ignore]
 
@@ -242,6 +265,10 @@ def rows_at_most(body: Plan) -> int:
 
 def roots_of(plan: Plan) -> set[str]:
     """The roots that a plan reads."""
+    while isinstance(plan, Term) and len(plan.arguments) == 1:  # a chain, as most are
+        (plan,) = plan.arguments
+    if isinstance(plan, RootTable):
+        return {plan.root}
     found: set[str] = set()
     seen: set[int] = set()
     waiting: list[Plan] = [plan]

@@ -8,13 +8,14 @@ the rest. Every rule either raises a ProgramError before anything changes or
 returns the one transition there is.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 
 from fpinq.model import accounts
-from fpinq.model.accounts import Accounts, Root, Sensitivity
+from fpinq.model.accounts import Accounts, Part, Root, Sensitivity
 from fpinq.model.actions import (
     Action,
     AskBudget,
@@ -24,15 +25,17 @@ from fpinq.model.actions import (
     Partition,
     Query,
     Silent,
-    TableVariable,
 )
 from fpinq.model.closed import check_closed
+from fpinq.model.environments import Names, Numbered, TableVariable, bind, bind_all, check_number
 from fpinq.model.epsilon import Epsilon, budget, epsilon
 from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
 from fpinq.model.expressions import Schema, is_text
+from fpinq.model.frozen import dataclass
+from fpinq.model.maps import Each
 from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
 from fpinq.model.queries import PrimitiveQuery
-from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, checked_schema
+from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, checked_schema, parts_of
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Fracti
     for schema in [shape] if isinstance(shape, Schema) else [schema for _, schema in shape.tables]:
         checked_schema(schema.columns)
     root = Root(name)
-    environment = {**c.environment, name: Table(RootTable(name), shape, {root: 1})}
+    environment = bind(c.environment, {name: Table(RootTable(name), shape, {root: 1})})
     budgets = {**c.accounts.budgets, root: budget(total)}
     return Configuration(environment, replace(c.accounts, budgets=budgets))
 
@@ -107,13 +110,26 @@ class Told:
 
 @dataclass(frozen=True)
 class Measure:
-    """One answer per query, drawn at ε from the table or its parts: for the engine and the mechanism."""
+    """One answer per part, drawn at ε from the table or its parts: for the engine and the mechanism.
+
+    There is a query for each part, or one that is the same for all of them.
+    """
 
     plan: Plan
     schema: Schema
     by: Partitioning | None
     queries: tuple[PrimitiveQuery, ...]
     epsilon: Epsilon
+
+    @property
+    def parts(self) -> int:
+        """How many parts are asked, and answer."""
+        return parts_of(self.by)
+
+    @property
+    def parts_each(self) -> int:
+        """Of how many parts each query is asked: of one; or the one that there is, of all."""
+        return self.parts // len(self.queries)
 
 
 TAU, BOTTOM = Tau(), Bottom()
@@ -197,8 +213,8 @@ def assign(c: Configuration, action: Assign) -> Transition:
     private = [bool(table.sensitivity) for table in arguments]
     stability = bounded_stability(action.transformation, private, shapes)
     sensitivity = accounts.combine(stability, [table.sensitivity for table in arguments])
-    plan = Term(action.transformation, tuple(table.plan for table in arguments))
-    environment = {**c.environment, action.target: Table(plan, shape, sensitivity)}
+    plan = Term(action.transformation, tuple([table.plan for table in arguments]))
+    environment = bind(c.environment, {action.target: Table(plan, shape, sensitivity)})
     return Transition(Rule.ASSIGN, TAU, Configuration(environment, c.accounts))
 
 
@@ -211,16 +227,17 @@ def partition(c: Configuration, action: Partition) -> Transition:
     """
     table = c.table(action.table)
     check_partitioning(action.by, rows(table, "partition"))
-    if len(action.targets) != len(action.by.keys) or len(set(action.targets)) != len(action.targets):
-        raise BadPartition("partition needs one new table variable for every key")
-    for target in action.targets:
-        check_target(c, target)
+    check_targets(c, action.targets, len(action.by.keys))
     opened, parts = accounts.partition(c.accounts, table.sensitivity, len(action.targets))
-    bound = {
-        target: Table(Term(PartOf(action.by, index), (table.plan,)), table.shape, {part: 1})
-        for index, (target, part) in enumerate(zip(action.targets, parts, strict=True))
-    }
-    return Transition(Rule.PARTITION, TAU, Configuration({**c.environment, **bound}, opened))
+    plan = Term(PartOf(action.by, 0), (table.plan,))
+    tables = Each(len(parts), partial(part, plan, action.by, table.shape, parts))
+    environment = bind_all(c.environment, action.targets, tables)
+    return Transition(Rule.PARTITION, TAU, Configuration(environment, opened))
+
+
+def part(first: Term, by: Partitioning, shape: Shape, parts: Sequence[Part], number: int) -> Table:
+    """(Tᵢ, {πᵢ: 1}), beside the first of them."""
+    return Table(first.beside(by, number), shape, {parts[number]: 1})
 
 
 def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
@@ -284,9 +301,10 @@ def measure(table: Table, action: Query) -> Measure:
     schema = rows(table, "query")
     if action.by is not None:
         check_partitioning(action.by, schema)
-    parts = len(action.by.keys) if action.by is not None else 1
-    if len(action.queries) != parts:
-        raise BadQuery(f"one query for each part: {parts} part(s), {len(action.queries)} queries")
+    if len(action.queries) != 1 and len(action.queries) != action.parts:
+        raise BadQuery(
+            f"one query for each part, or one for all: {action.parts} part(s), {len(action.queries)} queries"
+        )
     for primitive in action.queries:
         primitive.check(schema)
     return Measure(table.plan, schema, action.by, action.queries, exact)
@@ -305,3 +323,20 @@ def check_target(c: Configuration, target: TableVariable) -> None:
         raise BadTransformation("a table variable is a name")
     if Root(target) in c.accounts.budgets:
         raise BadTransformation(f"{target!r} is a root: assign to another variable")
+
+
+def check_targets(c: Configuration, targets: Names, keys: int) -> None:
+    """A variable for each key, all of them different, each of which may be bound."""
+    if type(targets) is Numbered:
+        check_number(targets)
+    if len(targets) != keys or (type(targets) is tuple and len(set(targets)) != keys):
+        raise BadPartition("partition needs one new table variable for every key")
+    for target in to_check(c, targets):
+        check_target(c, target)
+
+
+def to_check(c: Configuration, targets: Names) -> Iterable[TableVariable]:
+    """The targets to look at: of many that are numbered, the first, for all have its stem, and the roots."""
+    if type(targets) is tuple or len(targets) <= len(c.accounts.budgets):
+        return targets
+    return [targets[0], *(root.name for root in c.accounts.budgets if root.name in targets)]

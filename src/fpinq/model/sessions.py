@@ -14,14 +14,16 @@ events. A record in memory, a ledger, its verification and the checker run these
 what a session may do is decided here and nowhere else.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from fractions import Fraction
+from itertools import takewhile
 from typing import NamedTuple
 
 from fpinq.model.accounts import Accounts, Root, charged
-from fpinq.model.actions import Action, AskBudget, Query, TableVariable
+from fpinq.model.actions import Action, AskBudget, Query
 from fpinq.model.closed import check_closed
+from fpinq.model.environments import Numbered, TableVariable, bind, unbind
 from fpinq.model.errors import (
     BadAction,
     DataChanged,
@@ -35,7 +37,8 @@ from fpinq.model.errors import (
     UnknownTable,
 )
 from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
-from fpinq.model.maps import Map
+from fpinq.model.frozen import dataclass
+from fpinq.model.maps import put, updated, without
 from fpinq.model.plans import RootTable, roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Rule, Table, Transition, step_closed
 from fpinq.model.units import amount, less, units
@@ -43,6 +46,9 @@ from fpinq.model.units import amount, less, units
 ZERO = Fraction(0)
 # The rules of the others do not depend on what is left.
 LOOK_AT_BUDGETS = (Query, AskBudget)
+
+# Where a program is that has done nothing yet.
+NOWHERE = Configuration({}, Accounts({}))
 
 # A root's name and an analyst's, or "" for the root itself: where a charge goes.
 Account = tuple[str, str]
@@ -62,26 +68,35 @@ class Session(NamedTuple):
         """What this session was charged at a root, exactly."""
         return self.configuration.accounts.counters.get(Root(root), ZERO)
 
-    def without(self, variables: Iterable[TableVariable]) -> "Session":
+    def without(self, variables: Iterable[TableVariable | Numbered]) -> "Session":
         """The session, with these variables forgotten."""
-        gone, c = set(variables), self.configuration
-        kept = {variable: table for variable, table in c.environment.items() if variable not in gone}
-        return self._replace(configuration=replace(c, environment=kept))
+        kept = self.configuration.environment
+        for variable in variables:
+            kept = unbind(kept, variable)
+        return self._replace(configuration=Configuration(kept, self.configuration.accounts))
 
 
 @dataclass(frozen=True)
 class Budgets:
     """What was promised, and what is gone of it: all that sessions share.
 
-    since is the number of the event with which a root arrived. spent is in
-    units: (root, analyst) ↦ units for analysts with a cap of their own,
-    (root, "") ↦ units of all sessions together.
+    since is the number of the event with which a root arrived, names are the
+    roots by the order in which they did, contents those that hold some data.
+    spent is in units: (root, analyst) ↦ units for analysts with a cap of their
+    own, (root, "") ↦ units of all sessions together.
     """
 
     roots: Mapping[str, Registered] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
-    spent: Map[Account, int] = field(default_factory=Map)
+    spent: Mapping[Account, int] = field(default_factory=dict)
     frozen: frozenset[str] = frozenset()
+    names: Mapping[int, str] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def listed(self) -> dict[str, Registered]:
+        """The roots, in the order in which they arrived."""
+        return {(name := self.names[number]): self.roots[name] for number in range(len(self.names))}
 
     def promised(self, account: Account) -> Fraction | None:
         """What was promised: a root's budget, or an analyst's cap; None if there is no such account."""
@@ -107,13 +122,13 @@ class State(NamedTuple):
     """
 
     budgets: Budgets
-    sessions: Map[str, Session]
-    awaited: Map[int, int]
+    sessions: Mapping[str, Session]
+    awaited: Mapping[int, int]
     events: int
 
 
 # Before the first event.
-NOTHING = State(Budgets(), Map(), Map(), 0)
+NOTHING = State(Budgets(), {}, {}, 0)
 
 
 # ── the fold ─────────────────────────────────────────────────────────────────────────
@@ -153,7 +168,7 @@ def took(state: State, event: Took) -> State:
 def recorded(state: State, event: Recorded) -> State:
     """An answer, to a query that was charged and not yet answered."""
     check_answer(state.awaited.get(event.answers), event)
-    return State(state.budgets, state.sessions, state.awaited.without(event.answers), state.events + 1)
+    return State(state.budgets, state.sessions, without(state.awaited, event.answers), state.events + 1)
 
 
 def check_answer(awaited: int | None, event: Recorded) -> None:
@@ -188,10 +203,12 @@ def registered(budgets: Budgets, root: Registered, number: int) -> Budgets:
     except ProgramError as error:
         raise NotAsRecorded(str(error)) from None
     return Budgets(
-        {**budgets.roots, root.name: root},
-        {**budgets.since, root.name: number},
-        budgets.spent.put((root.name, ""), 0),
+        put(budgets.roots, root.name, root),
+        put(budgets.since, root.name, number),
+        put(budgets.spent, (root.name, ""), 0),
         budgets.frozen,
+        put(budgets.names, len(budgets.names), root.name),
+        updated(budgets.contents, dict.fromkeys(root.contents, root.name)),
     )
 
 
@@ -204,23 +221,23 @@ def upgraded(budgets: Budgets, spent: Mapping[str, Mapping[str, Fraction]]) -> B
         promised = budgets.promised(account)
         if promised is None or not 0 <= cost <= amount(units(promised)) or amount(units(cost)) != cost:
             raise NotAsRecorded(f"brings along what {account[0]!r} was not promised")
-    return replace(budgets, spent=Map({**budgets.spent, **{a: units(cost) for a, cost in brought.items()}}))
+    return replace(budgets, spent={**budgets.spent, **{a: units(cost) for a, cost in brought.items()}})
 
 
 def entered(state: State, name: str, decision: Decision) -> State:
     """The state after a decision about a session."""
     label, awaited = decision.transition.label, state.awaited
     if isinstance(label, Measure):
-        awaited = awaited.put(state.events, len(label.queries))
-    return State(decision.budgets, state.sessions.put(name, decision.session), awaited, state.events + 1)
+        awaited = put(awaited, state.events, label.parts)
+    return State(decision.budgets, put(state.sessions, name, decision.session), awaited, state.events + 1)
 
 
-def forgotten(state: State, name: str, variables: Iterable[TableVariable]) -> State:
+def forgotten(state: State, name: str, variables: Iterable[TableVariable | Numbered]) -> State:
     """The state, with variables forgotten that a session will not use again: no event, and no charge."""
     session = state.sessions.get(name)
     if session is None:
         return state
-    return state._replace(sessions=state.sessions.put(name, session.without(variables)))
+    return state._replace(sessions=put(state.sessions, name, session.without(variables)))
 
 
 # ── one step ─────────────────────────────────────────────────────────────────────────
@@ -232,9 +249,9 @@ def decide(budgets: Budgets, session: Session, action: Action) -> Decision:
     return decide_closed(budgets, session, action)
 
 
-def decide_closed(budgets: Budgets, session: Session, action: Action) -> Decision:
-    """The same, of an action that `check_closed` has let pass."""
-    session = seeing(budgets, session)
+def decide_closed(budgets: Budgets, session: Session, action: Action, before: int | None = None) -> Decision:
+    """The same, of an action that `check_closed` has let pass; or the step it took before an event."""
+    session = seeing(budgets, session, before)
     c = session.configuration
     if type(action) in LOOK_AT_BUDGETS:
         c = with_budgets(c, left_to(budgets, session))
@@ -250,31 +267,65 @@ def after(budgets: Budgets, session: Session, transition: Transition) -> Decisio
         return Decision(then, budgets, transition, {})
     accounts = transition.configuration.accounts
     cost = charged(session.configuration.accounts, accounts)
-    taken = {name: units(accounts.counters[Root(name)]) for name in cost}
-    more = {name: now - session.taken.get(name, 0) for name, now in taken.items()}
-    then = Session(session.analyst, transition.configuration, {**session.taken, **taken}, session.queries + 1)
+    taken: dict[str, int] = {}
+    more: dict[str, int] = {}
+    for name in cost:
+        taken[name] = units(accounts.counters[Root(name)])
+        more[name] = taken[name] - session.taken.get(name, 0)
+    then = Session(
+        session.analyst, transition.configuration, updated(session.taken, taken), session.queries + 1
+    )
     return Decision(then, spend(budgets, session.analyst, more), transition, cost)
 
 
-def left_to(budgets: Budgets, session: Session) -> dict[Root, Fraction]:
-    """The budgets that a session steps with: what the others leave it.
+class Left(Mapping[Root, Fraction]):
+    """The budgets that a session steps with: what the others leave it, of the roots that it sees.
 
     B − (Σ spent − own), and no more than cap − (the analyst's − own)
+
+    Each is reckoned when it is asked for: a query asks for those that it raises.
     """
-    left: dict[Root, Fraction] = {}
-    for name, root in budgets.roots.items():
-        limit = less(root.budget, by_others(budgets, (name, ""), session))
-        cap = root.cap_of(session.analyst)
-        if cap is not None:
-            limit = min(limit, less(cap, by_others(budgets, (name, session.analyst or ""), session)))
-        left[Root(name)] = limit
-    return left
+
+    __slots__ = ("_analyst", "_budgets", "_seen", "_taken")
+
+    def __init__(self, budgets: Budgets, session: Session, seen: int) -> None:
+        # Not the session: its configuration would hold the budgets before, and so on forever.
+        self._budgets, self._seen, self._analyst, self._taken = budgets, seen, session.analyst, session.taken
+
+    def __getitem__(self, root: Root) -> Fraction:
+        if root not in self:
+            raise KeyError(root)
+        budgets, promised = self._budgets, self._budgets.roots[root.name]
+        limit = less(promised.budget, by_others(budgets, (root.name, ""), self._taken))
+        cap = promised.cap_of(self._analyst)
+        if cap is None:
+            return limit
+        return min(limit, less(cap, by_others(budgets, (root.name, self._analyst or ""), self._taken)))
+
+    def __contains__(self, root: object) -> bool:
+        since, names = self._budgets.since, self._budgets.names
+        if not isinstance(root, Root) or root.name not in since:
+            return False
+        return self._seen == len(names) or since[root.name] < since[names[self._seen]]
+
+    def __iter__(self) -> Iterator[Root]:
+        return (Root(self._budgets.names[number]) for number in range(self._seen))
+
+    def __len__(self) -> int:
+        return self._seen
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
-def by_others(budgets: Budgets, account: Account, session: Session) -> int:
-    """What the others have spent of an account: all that is spent, less what the session took itself."""
-    spent: int = budgets.spent.get(account, 0)
-    return spent - session.taken.get(account[0], 0)
+def left_to(budgets: Budgets, session: Session) -> Mapping[Root, Fraction]:
+    """The budgets that a session steps with."""
+    return Left(budgets, session, len(session.configuration.accounts.budgets))
+
+
+def by_others(budgets: Budgets, account: Account, taken: Mapping[str, int]) -> int:
+    """What the others have spent of an account: all that is spent, less what a session took itself."""
+    return budgets.spent.get(account, 0) - taken.get(account[0], 0)
 
 
 def spend(budgets: Budgets, analyst: str | None, more: Mapping[str, int]) -> Budgets:
@@ -286,10 +337,9 @@ def spend(budgets: Budgets, analyst: str | None, more: Mapping[str, int]) -> Bud
 
 def spent_more(budgets: Budgets, more: Mapping[Account, int]) -> Budgets:
     """The budgets, with so many more units of accounts spent."""
-    spent = budgets.spent
-    for account, number in more.items():
-        spent = spent.put(account, spent.get(account, 0) + number)
-    return Budgets(budgets.roots, budgets.since, spent, budgets.frozen)
+    spent = {account: budgets.spent.get(account, 0) + number for account, number in more.items()}
+    b = budgets
+    return Budgets(b.roots, b.since, updated(b.spent, spent), b.frozen, b.names, b.contents)
 
 
 def accounts_of(budgets: Budgets, analyst: str | None, names: Iterable[str]) -> list[Account]:
@@ -317,12 +367,12 @@ def check_event(event: Took) -> None:
         raise NotAsRecorded(f"the kernel refuses the action: {error}") from None
 
 
-def decided(budgets: Budgets, session: Session, event: Took) -> Decision:
+def decided(budgets: Budgets, session: Session, event: Took, before: int | None = None) -> Decision:
     """The decision about an event's action; NotAsRecorded unless it is the recorded one."""
     if session.analyst != event.analyst:
         raise NotAsRecorded("another analyst's session")
     try:
-        decision = decide_closed(budgets, session, event.action)
+        decision = decide_closed(budgets, session, event.action, before)
     except ProgramError as error:
         raise NotAsRecorded(f"the kernel refuses the action: {error}") from None
     if decision.transition.rule is not event.rule:
@@ -338,18 +388,16 @@ def followed(budgets: Budgets, session: Session, event: Took, number: int) -> Se
     A refusal changes nothing. A charge was within what the others left, so it
     is within what there is if there are no others.
     """
-    session = seeing(budgets, session, number)
     if event.rule is Rule.QUERY_BOTTOM and session.analyst == event.analyst:
-        return session
-    return decided(alone(budgets, session), session, event).session
+        return seeing(budgets, session, number)
+    return decided(alone(budgets, session, event.charged), session, event, number).session
 
 
-def alone(budgets: Budgets, session: Session) -> Budgets:
-    """The budgets as if a session were the only one: the roots that it sees, and what it took of them."""
-    names = [root.name for root in session.configuration.accounts.budgets]
-    accounts = accounts_of(budgets, session.analyst, names)
-    spent = {account: session.taken.get(account[0], 0) for account in accounts}
-    return Budgets({name: budgets.roots[name] for name in names}, budgets.since, Map(spent))
+def alone(budgets: Budgets, session: Session, charged: Iterable[str]) -> Budgets:
+    """The budgets as if a session were the only one, of the roots that are charged."""
+    accounts = accounts_of(budgets, session.analyst, [name for name in charged if name in session.taken])
+    spent = {account: session.taken[account[0]] for account in accounts}
+    return Budgets(budgets.roots, budgets.since, spent, names=budgets.names)
 
 
 # ── what a session sees ──────────────────────────────────────────────────────────────
@@ -357,20 +405,25 @@ def alone(budgets: Budgets, session: Session) -> Budgets:
 
 def opened(analyst: str | None) -> Session:
     """A program that has done nothing yet."""
-    return Session(analyst, Configuration({}, Accounts({})), {})
+    return Session(analyst, NOWHERE, {})
 
 
 def seeing(budgets: Budgets, session: Session, before: int | None = None) -> Session:
     """A session that sees the roots there were before an event, or are now."""
-    c = session.configuration
-    if len(c.accounts.budgets) == len(budgets.roots):
+    c, seen = session.configuration, len(session.configuration.accounts.budgets)
+    if seen == len(budgets.names):
         return session
-    seen = [name for name in budgets.roots if before is None or budgets.since[name] < before]
-    fresh = [name for name in seen if Root(name) not in c.accounts.budgets]
+    fresh = arrived(budgets, seen, before)
     tables = {name: Table(RootTable(name), budgets.roots[name].shape, {Root(name): 1}) for name in fresh}
-    totals = {Root(name): budgets.roots[name].budget for name in seen}
-    environment = {**c.environment, **tables}
-    return session._replace(configuration=with_budgets(replace(c, environment=environment), totals))
+    left = Left(budgets, session, seen + len(fresh))
+    environment = bind(c.environment, tables)
+    return session._replace(configuration=with_budgets(Configuration(environment, c.accounts), left))
+
+
+def arrived(budgets: Budgets, seen: int, before: int | None) -> list[str]:
+    """The roots after the first so many that there were before an event, or are now."""
+    late = (budgets.names[number] for number in range(seen, len(budgets.names)))
+    return list(late if before is None else takewhile(lambda name: budgets.since[name] < before, late))
 
 
 def configuration(budgets: Budgets, session: Session) -> Configuration:
@@ -382,7 +435,7 @@ def configuration(budgets: Budgets, session: Session) -> Configuration:
 def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:
     """A configuration under other budgets."""
     a = c.accounts
-    accounts = Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima, a.mentions)
+    accounts = Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima, a.received)
     return Configuration(c.environment, accounts)
 
 
@@ -411,10 +464,9 @@ def known(budgets: Budgets, root: Registered, *, but_shape: bool = False) -> Reg
     if found is not None:
         check_same(found, root, but_shape=but_shape)
         return found
-    contents = set(root.contents)
-    for other in budgets.roots.values():
-        if not contents.isdisjoint(other.contents):
-            raise SameData(root.name, other.name)
+    for held in root.contents:
+        if held in budgets.contents:
+            raise SameData(root.name, budgets.contents[held])
     if root.block_of is not None and root.block_of not in budgets.roots:
         raise UnknownTable(root.block_of, budgets.roots)
     return None

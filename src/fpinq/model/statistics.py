@@ -5,12 +5,12 @@ them, so that an engine is small: what a query makes of the integers, what it
 costs and what is released is nobody's business there.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from math import comb
+from collections.abc import Mapping, Sequence
+from math import comb, prod
 
 from fpinq.model.clamps import Clamp, quantise
 from fpinq.model.expressions import Row
+from fpinq.model.frozen import dataclass
 
 # The exact statistic of a bag: coordinate ↦ total. Coordinates that are not there are 0.
 Integers = Mapping[int, int]
@@ -58,10 +58,14 @@ class Totals:
 
 @dataclass(frozen=True)
 class Bernstein:
-    """The Bernstein basis of a degree, 1 or 2: φ(r)ⱼ = C(d, j)·tʲ·(W − t)ᵈ⁻ʲ with t = x − lower."""
+    """The Bernstein basis of a degree, 1 or 2: φ(r)ⱼ = C(d, j)·tʲ·(W − t)ᵈ⁻ʲ with t = x − lower.
+
+    With `missing`, a null adds as much as any value does, Wᵈ, to a coordinate of its own, the last.
+    """
 
     of: Clamp
     degree: int
+    missing: bool = False
 
     @property
     def clamps(self) -> tuple[Clamp, ...]:
@@ -71,15 +75,15 @@ class Bernstein:
     @property
     def coordinates(self) -> range:
         """The coordinates, those that no record adds to included."""
-        return range(self.degree + 1)
+        return range(self.degree + 1 + self.missing)
 
     def contribution(self, row: Row) -> Integers:
         """φ(r)."""
         x = quantise(self.of, row)
         if x is None:
-            return {}
+            return {self.degree + 1: self.of.width**self.degree} if self.missing else {}
         t, w, d = x - self.of.lower, self.of.width, self.degree
-        return {j: comb(d, j) * t**j * (w - t) ** (d - j) for j in self.coordinates}
+        return {j: comb(d, j) * t**j * (w - t) ** (d - j) for j in range(d + 1)}
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,42 @@ class Points:
         return {} if x is None else {x: 1}
 
 
-Statistic = Records | Totals | Bernstein | Points
+@dataclass(frozen=True)
+class Monomials:
+    """Products of several clamps: φ(r)ₖ = Π tᵢ^eₖᵢ, tᵢ = xᵢ − lowerᵢ; nothing where any of them is null."""
+
+    of: tuple[Clamp, ...]
+    exponents: tuple[tuple[int, ...], ...]
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """What is evaluated on every record."""
+        return self.of
+
+    @property
+    def coordinates(self) -> range:
+        """The coordinates, those that no record adds to included."""
+        return range(len(self.exponents))
+
+    def contribution(self, row: Row) -> Integers:
+        """φ(r)."""
+        points = [quantise(clamp, row) for clamp in self.of]
+        t = [x - clamp.lower for x, clamp in zip(points, self.of, strict=True) if x is not None]
+        if len(t) < len(points):
+            return {}
+        return {k: prod(map(pow, t, powers)) for k, powers in enumerate(self.exponents)}
+
+    def reach(self, powers: tuple[int, ...]) -> int:
+        """The most that one record adds to the coordinate of these powers: Π Wᵢ^eᵢ."""
+        return prod(clamp.width**e for clamp, e in zip(self.of, powers, strict=True))
+
+
+Statistic = Records | Totals | Bernstein | Points | Monomials
+
+
+def alike(statistics: Sequence[Statistic], parts: int) -> Sequence[Statistic]:
+    """The statistic of each part: a single one is the same for all of them."""
+    return [statistics[0]] * parts if len(statistics) == 1 else statistics
 
 
 def size(statistic: Statistic) -> int:

@@ -7,11 +7,11 @@ same definition serves every mechanism.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from fpinq.model.accounts import charged
 from fpinq.model.actions import Action
+from fpinq.model.frozen import dataclass
 from fpinq.model.semantics import Bottom, Configuration, Measure, Tau, Told, step
 
 # One integer per coordinate, or the grid point or candidate that was chosen.

@@ -13,9 +13,9 @@ The records of a literal table are in the program; everything else is made of
 its arguments, row by row or key by key.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import field, fields, is_dataclass
+from functools import cache, reduce
 from typing import Literal as Tag
 
 from fpinq.model.accounts import UNBOUNDED, Stability, Unbounded
@@ -30,15 +30,19 @@ from fpinq.model.expressions import (
     Schema,
     Type,
     Value,
-    canonical_float,
+    check_values,
     checked_value,
-    depth_of,
     is_text,
-    nodes_of,
 )
+from fpinq.model.frozen import dataclass
+from fpinq.model.keys import MAX_COLUMNS, Keys, Product, canonical, check_number, domains, has_duplicates
+from fpinq.model.keys import MAX_PARTS as MAX_PARTS
 from fpinq.model.operators import type_of
 
 Fields = tuple[tuple[str, Expression], ...]
+
+# How many tables one concat takes.
+MAX_TABLES = 10_000
 
 
 # ── truncations of one side of a join ────────────────────────────────────────────────
@@ -111,10 +115,10 @@ class Aggregate:
                     "count takes nothing, sum and average a clamp, min and max an expression"
                 )
 
-    def is_told(self, keys: Sequence[Expression]) -> bool:
+    def is_told(self, by: "Told") -> bool:
         """Whether equal keys have equal aggregates: the smallest and the largest of equal values are."""
         value = self.value
-        return self.function in ("min", "max") and not isinstance(value, Clamp | None) and _told(value, keys)
+        return self.function in ("min", "max") and not isinstance(value, Clamp | None) and by.tell(value)
 
 
 Aggregates = tuple[tuple[str, Aggregate], ...]
@@ -125,40 +129,66 @@ Aggregates = tuple[tuple[str, Aggregate], ...]
 
 @dataclass(frozen=True)
 class Partitioning:
-    """f : record → part. Part i holds the records whose key is keys[i]; other keys are in no part."""
+    """f : record → part. Part i holds the records whose key is keys[i]; other keys are in no part.
 
-    key: Expression
-    keys: tuple[Value, ...]
+    The key is a value, or the values of several expressions; null is a value like others.
+    """
+
+    key: Expression | tuple[Expression, ...]
+    keys: Keys
     _hash: int = field(init=False, repr=False, compare=False)
 
     op = "partitioning"
 
     def __post_init__(self) -> None:
-        canonical = tuple(canonical_float(key) if isinstance(key, float) else key for key in self.keys)
-        object.__setattr__(self, "keys", canonical)
+        keys = self.keys if type(self.keys) in (range, Product) else tuple(self.keys)
+        keys = canonical(keys)
+        check_number(keys)
+        object.__setattr__(self, "keys", keys)
         # Many parts share one partitioning: it is hashed once, not once for each.
-        object.__setattr__(self, "_hash", hash((self.key, len(canonical), repr(canonical[:8]))))
+        object.__setattr__(self, "_hash", hash((self.key, len(keys), repr(keys[:8]))))
 
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What a key is made of: one expression, or several."""
+        return self.key if isinstance(self.key, tuple) else (self.key,)
+
+
+def parts_of(by: Partitioning | None) -> int:
+    """How many parts a table is asked in: one, if it is not partitioned."""
+    return 1 if by is None else len(by.keys)
+
 
 def check_partitioning(by: Partitioning, schema: Schema) -> None:
-    """BadPartition unless there are keys, all different and of the key expression's type."""
-    found = type_of(by.key, schema)
-    if found not in COLUMN_TYPES:
-        raise BadPartition(f"cannot partition by {found.value}")
-    if not by.keys:
+    """BadPartition unless there are keys, all different and of the key expressions' types."""
+    types = [type_of(key, schema) for key in by.expressions]
+    for found in types:
+        if found not in COLUMN_TYPES:
+            raise BadPartition(f"cannot partition by {found.value}")
+    check_number(by.keys)
+    if not len(by.keys):
         raise BadPartition("partition needs keys=[…]: which parts exist must not depend on the data")
-    for key in by.keys:
-        checked_value(key, found)
+    for values, found in zip(_values(by), types, strict=True):
+        # Of a range, the first and the last are the least and the greatest.
+        check_values((values[0], values[-1]) if type(values) is range else values, found)
     if has_duplicates(by.keys):
         raise BadPartition("partition keys must be different: a record may be in one part only")
 
 
-def has_duplicates(keys: Sequence[Value]) -> bool:
-    """Whether two of the keys are the same."""
-    return len(set(keys)) != len(keys)
+def _values(by: Partitioning) -> Sequence[Sequence[Value]]:
+    """What each expression is in the keys."""
+    if not isinstance(by.key, tuple):
+        if type(by.keys) is Product:
+            raise BadPartition("a key of one expression is a value, not one of a product")
+        return (by.keys,)  # type: ignore[return-value]
+    if len(by.key) < 2:
+        raise BadPartition("a key of one expression is that expression, and not a tuple")
+    if len(by.key) > MAX_COLUMNS:
+        raise BadPartition(f"a key has at most {MAX_COLUMNS} columns")
+    return domains(by.keys, len(by.key))
 
 
 # ── transformations ──────────────────────────────────────────────────────────────────
@@ -181,15 +211,19 @@ class _OfTwo:
     """Two tables of the same shape to one with the rows of both, unless said otherwise."""
 
     def shape(self, left: Schema, right: Schema) -> Schema:
-        if left != right:
-            raise BadTransformation(
-                "both tables need the same columns and types: "
-                f"{left.columns} and {right.columns} do not; use select"
-            )
-        return left
+        return _same(left, right)
 
     def rows_at_most(self, left: int, right: int) -> int:
         return left + right
+
+
+def _same(left: Schema, right: Schema) -> Schema:
+    if left != right:
+        raise BadTransformation(
+            "both tables need the same columns and types: "
+            f"{left.columns} and {right.columns} do not; use select"
+        )
+    return left
 
 
 @dataclass(frozen=True)
@@ -342,7 +376,7 @@ class GroupBy(_OfOne):
 
     @property
     def stability(self) -> tuple[Stability, ...]:
-        keys = [value for _, value in self.keys]
+        keys = Told([value for _, value in self.keys])
         return (1 if all(aggregate.is_told(keys) for _, aggregate in self.aggregates) else 2,)
 
     def shape(self, table: Schema) -> Schema:
@@ -401,6 +435,28 @@ class Concat(_OfTwo):
     op: Tag["concat"] = field(default="concat", repr=False)
 
     stability = (1, 1)
+
+
+@dataclass(frozen=True)
+class ConcatAll:
+    """The bag sum of several tables: concat, one after the other."""
+
+    tables: int
+    op: Tag["concat_all"] = field(default="concat_all", repr=False)
+
+    def __post_init__(self) -> None:
+        if type(self.tables) is not int or not 2 <= self.tables <= MAX_TABLES:
+            raise BadTransformation(f"concat takes 2 to {MAX_TABLES} tables at once")
+
+    @property
+    def stability(self) -> tuple[Stability, ...]:
+        return (1,) * self.tables
+
+    def shape(self, *tables: Schema) -> Schema:
+        return reduce(_same, tables)
+
+    def rows_at_most(self, *tables: int) -> int:
+        return sum(tables)
 
 
 @dataclass(frozen=True)
@@ -521,8 +577,8 @@ class Join:
         return (_times(a, self.right.at_most), _times(b, self.left.at_most))
 
     def _is_told(self, side: str, keys: tuple[Expression, ...]) -> bool:
-        known = [_beside(side, key) for key in keys]
-        return all(_told(value, known, side) for _, value in self.record)
+        known = Told([_beside(side, key) for key in keys], side)
+        return all(known.tell(value) for _, value in self.record)
 
     def shape(self, left: Schema, right: Schema) -> Schema:
         for side in (self.left, self.right):
@@ -559,17 +615,37 @@ class PartOf(_OfOne):
 
 def deepest(part: object) -> int:
     """How deeply the operators in a transformation, or in a part of one, are nested."""
-    match part:
-        case Column() | Literal() | Apply():
-            return depth_of(part)
-        case Clamp(value=value) | Aggregate(value=value) | Partitioning(key=value):
-            return deepest(value)
-        case tuple():
-            return max(map(deepest, part), default=0)
-        case LiteralTable():
-            return 0
+    if isinstance(part, Apply):
+        return part.depth
+    if isinstance(part, tuple):
+        return max(map(deepest, part), default=0)
     kind: type = type(part)
-    return max([deepest(getattr(part, name)) for name in _parts_of(kind)], default=0)
+    names = _nesting_parts_of(kind)
+    return max([deepest(getattr(part, name)) for name in names]) if names else 0
+
+
+def operators_in(part: object) -> set[str]:
+    """The names of the operators in a plan, a query, or any part of one; what is used twice is seen once."""
+    found: set[str] = set()
+    seen: dict[int, object] = {}  # kept, so that no other gets its id
+    waiting = [part]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, LiteralTable):
+            continue
+        seen[id(each)] = each
+        if isinstance(each, Apply):
+            found.add(each.operator)
+        kind: type = type(each)
+        waiting += each if isinstance(each, tuple) else [getattr(each, name) for name in _parts_of(kind)]
+    return found
+
+
+@cache
+def _nesting_parts_of(kind: type) -> tuple[str, ...]:
+    """The fields in which operators can be: not the rows of a table, nor the keys of parts."""
+    few = {Partitioning: ("key",), PartOf: ("by",), LiteralTable: (), Literal: (), Column: ()}
+    return few[kind] if kind in few else _parts_of(kind)
 
 
 @cache
@@ -599,13 +675,34 @@ def _beside(side: str, key: Expression) -> Expression:
             return key
 
 
-def _told(value: Expression, keys: Sequence[Expression], side: str = "") -> bool:
-    """Whether all that a value sees of a record, or of a join's side, are these keys of it."""
-    if any(nodes_of(key) == nodes_of(value) and key == value for key in keys):
-        return True
-    if isinstance(value, Apply):
-        return all(_told(argument, keys, side) for argument in value.arguments)
-    return not (isinstance(value, Column) and value.name.startswith(side))
+class Told:
+    """Keys of a record, or of a join's side, and what follows from them.
+
+    Equal expressions have the same number, found from those of their arguments:
+    each is looked at once, however many keys there are.
+    """
+
+    def __init__(self, keys: Iterable[Expression], side: str = "") -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._side = side
+        self._keys: set[int] = set()
+        self._keys.update([self._look(key)[0] for key in keys])
+
+    def tell(self, value: Expression) -> bool:
+        """Whether all that a value sees of the record, or of the side, are these keys of it."""
+        return self._look(value)[1]
+
+    def _look(self, value: Expression) -> tuple[int, bool]:
+        """The number of an expression, and whether the keys tell it."""
+        if isinstance(value, Apply):
+            below = [self._look(argument) for argument in value.arguments]
+            same: Hashable = (value.operator, *[number for number, _ in below])
+            told = all(told for _, told in below)
+        else:
+            same = value
+            told = not (isinstance(value, Column) and value.name.startswith(self._side))
+        number = self._numbers.setdefault(same, len(self._numbers))
+        return number, told or number in self._keys
 
 
 def _times(stability: int, at_most: Stability) -> Stability:

@@ -26,5 +26,7 @@ def amount(number: int) -> Fraction:
 
 def less(total: Fraction, number: int) -> Fraction:
     """total less a number of units, exactly."""
+    if not number:
+        return total
     whole, rest = divmod(GRAIN, total.denominator)
     return total - amount(number) if rest else Fraction(total.numerator * whole - number, GRAIN)

@@ -5,10 +5,8 @@ reads the person off a clock. So what a measurement costs is bounded from public
 numbers alone, before it is charged for: the plan, the lengths that texts can
 have, the rows that tables can have.
 
-One *unit* is one elementary operation on a value, or one character touched;
-where an engine is slower than that, more units. It is about a nanosecond of one
-core in the slowest case that was measured (docs/decisions/0073). What operators
-cost is with them (`operators`), what the steps of a plan cost is here.
+What a row costs an engine, in units, is what its `costs` say, of every operator
+and of passing, finding and ordering a row; here it is said how often that is.
 
 A record (a row, or a person with all rows that are read of them) changes a
 bounded number of rows of every table in a plan, its stability; a step costs so
@@ -18,13 +16,18 @@ table is so large that its logarithm matters more.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple
+from weakref import ref
 
 from fpinq.model.clamps import Clamp
-from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
-from fpinq.model.operators import MAX_STRING, OPERATORS
+from fpinq.model.costs import CLAMPED, PASSED_VALUE, UNITS, Costs, Lengths, length_of
+from fpinq.model.expressions import Expression, Schema, Type
+from fpinq.model.frozen import dataclass
+from fpinq.model.keys import Keys, values_of
+from fpinq.model.operators import MAX_STRING
 from fpinq.model.plans import (
     Flatten,
     PersonTable,
@@ -34,12 +37,13 @@ from fpinq.model.plans import (
     Transformation,
     bounded_stability,
 )
-from fpinq.model.queries import PrimitiveQuery
-from fpinq.model.statistics import Points, size
+from fpinq.model.queries import PrimitiveQuery, Several, SimpleQuery, simple
+from fpinq.model.statistics import Monomials, Points, size
 from fpinq.model.transformations import (
     Aggregate,
     Aggregates,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -62,21 +66,11 @@ from fpinq.model.transformations import (
     Union,
     UniqueBy,
     Where,
+    parts_of,
 )
 
-# Units for a row, and for each of its values, that is passed on; hashed and kept; put in order.
-PASSED, PASSED_VALUE = 10, 2
-KEYED, KEYED_VALUE, KEYED_CHARACTER = 250, 20, 1
-ORDERED, ORDERED_VALUE, ORDERED_CHARACTER = 500, 50, 4
-# Units for a value that becomes a grid point, and for a grid point that a mechanism looks at.
-CLAMPED = 50
+# Units for a grid point that a mechanism looks at: it is Python's work, whichever the engine.
 POINT = 2_000
-
-# How many tables are kept with their bounds.
-MAX_KEPT = 10_000
-
-# How long a column's texts can be, by its name; 0 if it has none.
-Lengths = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -108,56 +102,34 @@ class Work:
 
 
 class Bounds:
-    """Bounds of measurements of roots of these sizes. A table that was bounded is not looked at again."""
+    """Bounds of measurements of roots of these sizes, on an engine that takes so much.
 
-    def __init__(self, sizes: Mapping[str, RootSize]) -> None:
-        self._record, self._whole = _Record(sizes), _Whole(sizes)
+    A table that was bounded is not looked at again.
+    """
+
+    def __init__(self, sizes: Mapping[str, RootSize], costs: Costs) -> None:
+        self._record, self._whole = _Record(sizes, costs), _Whole(sizes, costs)
+        self._costs = costs
 
     def work(self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> Work:
         """The work of a measurement."""
         record, whole = (bound.table(plan) for bound in (self._record, self._whole))
+        scans = _scans(queries)
         return Work(
-            record.units + _asked(record, by, queries),
-            whole.units + _asked(whole, by, queries),
+            scans * record.units + _asked(self._costs, record, by, queries),
+            scans * whole.units + _asked(self._costs, whole, by, queries),
         )
 
 
 def work_of(
-    plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery], sizes: Mapping[str, RootSize]
+    plan: Plan,
+    by: Partitioning | None,
+    queries: Sequence[PrimitiveQuery],
+    sizes: Mapping[str, RootSize],
+    costs: Costs = UNITS,
 ) -> Work:
-    """The work of a measurement of roots of these sizes."""
-    return Bounds(sizes).work(plan, by, queries)
-
-
-def cost_of(expression: Expression, lengths: Lengths) -> tuple[int, int]:
-    """The units of an expression on one row, and how long the text it gives can be."""
-    if isinstance(expression, Column):
-        return 1, lengths[expression.name]
-    if isinstance(expression, Literal):
-        return 1, len(expression.value) if isinstance(expression.value, str) else 0
-    operator = OPERATORS[expression.operator]
-    units, longest = _each(expression.arguments, lengths)
-    return units + operator.cost(longest), _length(expression, operator.length(*longest))
-
-
-def _each(expressions: Iterable[Expression], lengths: Lengths) -> tuple[int, list[int]]:
-    found = [cost_of(expression, lengths) for expression in expressions]
-    return sum(units for units, _ in found), [length for _, length in found]
-
-
-def _length(expression: Apply, length: int) -> int:
-    match expression:
-        case Apply(operator="substring", arguments=(_, _, Literal(value=int(most)))):
-            return min(length, most)
-    return length
-
-
-def _units(lengths: Lengths, *expressions: Expression) -> int:
-    return _each(expressions, lengths)[0]
-
-
-def _clamped(clamp: Clamp, lengths: Lengths) -> int:
-    return CLAMPED + _units(lengths, clamp.value)
+    """The work of a measurement of roots of these sizes, in an engine that takes so much."""
+    return Bounds(sizes, costs).work(plan, by, queries)
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────
@@ -174,20 +146,21 @@ class Bounded(NamedTuple):
 class _Bound(ABC):
     """The tables of a plan, each bounded once. What is a row here is said by those below."""
 
-    def __init__(self, sizes: Mapping[str, RootSize]) -> None:
+    def __init__(self, sizes: Mapping[str, RootSize], costs: Costs) -> None:
         self._sizes = sizes
-        # By the id of a plan, which is kept, so that no other gets that id.
-        self._found: dict[int, tuple[Plan, Bounded]] = {}
+        self._costs = costs
+        # By the id of a plan, as long as that is there: another may get the id.
+        self._found: dict[int, tuple[ref[Plan], Bounded]] = {}
 
     def table(self, plan: Plan) -> Bounded:
         """The bound of a table."""
-        known = self._found.get(id(plan))
-        if known is not None:
+        number, found = id(plan), self._found
+        known = found.get(number)
+        if known is not None and known[0]() is plan:
             return known[1]
         bounded = self._bound(plan)
-        if len(self._found) >= MAX_KEPT:
-            self._found.clear()
-        self._found[id(plan)] = (plan, bounded)
+        # Whatever takes its place takes the reference away, too, and what that would do.
+        found[number] = (ref(plan, lambda _: found.pop(number, None)), bounded)
         return bounded
 
     def _bound(self, plan: Plan) -> Bounded:
@@ -196,13 +169,13 @@ class _Bound(ABC):
         if isinstance(plan.transformation, Flatten):
             return self._flattened(plan.transformation, plan.arguments[0])
         arguments = [self.table(argument) for argument in plan.arguments]
-        return _applied(plan.transformation, arguments, self.rows)
+        return _applied(self._costs, plan.transformation, arguments, self.rows)
 
     def _flattened(self, flatten: Flatten, root: Plan) -> Bounded:
         """One person after the other."""
         assert isinstance(root, RootTable)
         size = self._sizes[root.root]
-        one = _Person(size).table(flatten.body)
+        one = _Person(size, self._costs).table(flatten.body)
         persons, read = self.persons(size)
         return Bounded(persons * one.rows, one.lengths, persons * one.units + read)
 
@@ -225,7 +198,7 @@ class _Record(_Bound):
     def leaf(self, plan: RootTable | PersonTable) -> Bounded:
         assert isinstance(plan, RootTable)
         (table,) = self._sizes[plan.root].values()
-        return _read(1, table.lengths)
+        return _read(self._costs, 1, table.lengths)
 
     def rows(self, transformation: Transformation, arguments: Sequence[int]) -> int:
         stability = bounded_stability(transformation, [rows > 0 for rows in arguments])
@@ -245,50 +218,36 @@ class _Whole(_AtMost):
     def leaf(self, plan: RootTable | PersonTable) -> Bounded:
         assert isinstance(plan, RootTable)
         (table,) = self._sizes[plan.root].values()
-        return _read(table.rows, table.lengths)
+        return _read(self._costs, table.rows, table.lengths)
 
     def persons(self, size: RootSize) -> tuple[int, int]:
         tables = size.values()
-        return sum(t.rows for t in tables), sum(t.rows * _ordered(t.lengths) for t in tables)
+        return sum(t.rows for t in tables), sum(t.rows * self._costs.ordering(t.lengths) for t in tables)
 
 
 class _Person(_AtMost):
     """Rows are all that there can be of one person."""
 
-    def __init__(self, size: RootSize) -> None:
-        super().__init__({})
+    def __init__(self, size: RootSize, costs: Costs) -> None:
+        super().__init__({}, costs)
         self._size = size
 
     def leaf(self, plan: RootTable | PersonTable) -> Bounded:
         assert isinstance(plan, PersonTable)
         table = self._size[plan.table]
         rows = min(plan.at_most, table.rows)
-        return Bounded(rows, table.lengths, rows * _ordered(table.lengths))
+        return Bounded(rows, table.lengths, rows * self._costs.ordering(table.lengths))
 
 
-def _read(rows: int, lengths: Lengths) -> Bounded:
-    return Bounded(rows, lengths, rows * _passed(lengths))
-
-
-def _passed(lengths: Lengths) -> int:
-    return PASSED + PASSED_VALUE * len(lengths)
-
-
-def _keyed(lengths: Iterable[int]) -> int:
-    """Units to find a row by values of these lengths."""
-    listed = list(lengths)
-    return KEYED + KEYED_VALUE * len(listed) + KEYED_CHARACTER * sum(listed)
-
-
-def _ordered(lengths: Lengths) -> int:
-    """Units to put a row into the canonical order."""
-    return ORDERED + ORDERED_VALUE * len(lengths) + ORDERED_CHARACTER * sum(lengths.values())
+def _read(costs: Costs, rows: int, lengths: Lengths) -> Bounded:
+    return Bounded(rows, lengths, rows * costs.passing(lengths))
 
 
 # ── transformations ──────────────────────────────────────────────────────────────────
 
 
 def _applied(
+    costs: Costs,
     transformation: Transformation,
     arguments: Sequence[Bounded],
     rows_of: Callable[[Transformation, Sequence[int]], int],
@@ -302,92 +261,97 @@ def _applied(
         case Explode(value=value), (table,):
             rows = min(rows, _pieces(value, table.lengths) * table.rows)
     lengths = _lengths(transformation, arguments)
-    return Bounded(rows, lengths, below + _own(transformation, arguments, rows, lengths))
+    return Bounded(rows, lengths, below + _own(costs, transformation, arguments, rows, lengths))
 
 
-def _own(transformation: Transformation, arguments: Sequence[Bounded], rows: int, made: Lengths) -> int:
+def _own(
+    costs: Costs, transformation: Transformation, arguments: Sequence[Bounded], rows: int, made: Lengths
+) -> int:
     """The units of a step itself: for every row of its arguments, and for every row that it makes."""
-    units = rows * _passed(made)
-    for table, per_row in zip(arguments, _per_row(transformation, arguments), strict=True):
-        units += table.rows * (PASSED + per_row)
+    units = rows * costs.passing(made)
+    for table, per_row in zip(arguments, _per_row(costs, transformation, arguments), strict=True):
+        units += table.rows * (costs.passing({}) + per_row)
     if isinstance(transformation, Join):
-        units += rows * _units(_joined(*arguments), *(value for _, value in transformation.record))
+        units += rows * costs.units(_joined(*arguments), *(value for _, value in transformation.record))
     return units
 
 
-def _per_row(transformation: Transformation, arguments: Sequence[Bounded]) -> tuple[int, ...]:
+def _per_row(costs: Costs, transformation: Transformation, arguments: Sequence[Bounded]) -> tuple[int, ...]:
     """The units for a row of each argument."""
     lengths = [argument.lengths for argument in arguments]
     match transformation, lengths:
-        case (LiteralTable(), _) | (Identity() | Concat(), _):
+        case (LiteralTable(), _) | (Identity() | Concat() | ConcatAll(), _):
             return (0,) * len(lengths)
         case Select(record=record), (table,):
-            return (_record(record, table),)
+            return (_record(costs, record, table),)
         case SelectMany(records=records, at_most=at_most), (table,):
-            return (sum(_record(record, table) for record in records[:at_most]),)
+            return (sum(_record(costs, record, table) for record in records[:at_most]),)
         case ((Explode(value=value) | Where(predicate=value)), (table,)):
-            return (_units(table, value),)
+            return (costs.units(table, value),)
         case PartOf(by=by), (table,):
-            units, length = cost_of(by.key, table)
-            return (units + length,)
+            return (sum(sum(costs.of(key, table)) for key in by.expressions),)
         case ((Distinct() | Union() | Intersect() | Except()), _):
-            return tuple(_keyed(table.values()) for table in lengths)
+            return tuple(costs.keying(table.values()) for table in lengths)
         case Take(), (table,):
-            return (_ordered(table),)
+            return (costs.ordering(table),)
         case LimitPerKey(keys=keys), (table,):
-            return (_by(keys, table) + _ordered(table),)
+            return (_by(costs, keys, table) + costs.ordering(table),)
         case UniqueBy(keys=keys), (table,):
-            return (_by(keys, table) + _keyed(table.values()),)
+            return (_by(costs, keys, table) + costs.keying(table.values()),)
         case GroupBy(keys=keys, aggregates=aggregates), (table,):
-            return (_by([value for _, value in keys], table) + _aggregated(aggregates, table),)
+            return (_by(costs, [value for _, value in keys], table) + _aggregated(costs, aggregates, table),)
         case SemiJoin(left_keys=left_keys, right_keys=right_keys), (left, right):
-            return _by(left_keys, left), _by(right_keys, right)
+            return _by(costs, left_keys, left), _by(costs, right_keys, right)
         case GroupJoin(), (left, right):
             return (
-                _by(transformation.left_keys, left) + _aggregated(transformation.left_aggregates, left),
-                _by(transformation.right_keys, right) + _aggregated(transformation.right_aggregates, right),
+                _by(costs, transformation.left_keys, left)
+                + _aggregated(costs, transformation.left_aggregates, left),
+                _by(costs, transformation.right_keys, right)
+                + _aggregated(costs, transformation.right_aggregates, right),
             )
     assert isinstance(transformation, Join)
     left, right = lengths
     return (
-        _by(transformation.left_keys, left) + _truncated(transformation.left, left),
-        _by(transformation.right_keys, right) + _truncated(transformation.right, right),
+        _by(costs, transformation.left_keys, left) + _truncated(costs, transformation.left, left),
+        _by(costs, transformation.right_keys, right) + _truncated(costs, transformation.right, right),
     )
 
 
-def _record(record: Fields, lengths: Lengths) -> int:
-    return _units(lengths, *(value for _, value in record))
+def _record(costs: Costs, record: Fields, lengths: Lengths) -> int:
+    return costs.units(lengths, *(value for _, value in record))
 
 
-def _by(keys: Iterable[Expression], lengths: Lengths) -> int:
+def _by(costs: Costs, keys: Iterable[Expression], lengths: Lengths) -> int:
     """The units to find a row's group."""
-    units, longest = _each(keys, lengths)
-    return units + _keyed(longest)
+    units, longest = costs.each(keys, lengths)
+    return units + costs.keying(longest)
 
 
-def _truncated(truncation: Truncation, lengths: Lengths) -> int:
+def _truncated(costs: Costs, truncation: Truncation, lengths: Lengths) -> int:
     """The units to keep a row for a join, and to tell whether it stays."""
-    return _ordered(lengths) if isinstance(truncation, First) else _keyed(lengths.values())
+    if isinstance(truncation, First):
+        return costs.ordering(lengths)
+    return costs.keying(lengths.values())
 
 
-def _aggregated(aggregates: Aggregates, lengths: Lengths) -> int:
-    return sum(_of_aggregate(aggregate, lengths) for _, aggregate in aggregates)
+def _aggregated(costs: Costs, aggregates: Aggregates, lengths: Lengths) -> int:
+    return sum(_of_aggregate(costs, aggregate, lengths) for _, aggregate in aggregates)
 
 
-def _of_aggregate(aggregate: Aggregate, lengths: Lengths) -> int:
+def _of_aggregate(costs: Costs, aggregate: Aggregate, lengths: Lengths) -> int:
     match aggregate.value:
         case None:
-            return PASSED_VALUE
+            return costs.passed * PASSED_VALUE
         case Clamp() as clamp:
-            return _clamped(clamp, lengths)
+            return costs.clamp(clamp, lengths)
         case value:
-            units, length = cost_of(value, lengths)
-            return units + KEYED_VALUE + KEYED_CHARACTER * length
+            units, length = costs.of(value, lengths)
+            return units + costs.keeping(length)
 
 
 def _pieces(value: Expression, lengths: Lengths) -> int:
     """How many pieces a split can give: one more than it finds separators, which have a character each."""
-    return cost_of(value, lengths)[1] + 1
+    return length_of(value, lengths) + 1
 
 
 # ── lengths ──────────────────────────────────────────────────────────────────────────
@@ -405,13 +369,13 @@ def _lengths(transformation: Transformation, arguments: Sequence[Bounded]) -> Le
         case SelectMany(records=records), (table,):
             return _either(*(_of_record(record, table) for record in records))
         case Explode(value=value, name=name), (table,):
-            return {name: cost_of(value, table)[1]}
+            return {name: length_of(value, table)}
         case GroupBy(keys=keys, aggregates=aggregates), (table,):
             return {**_of_record(keys, table), **_of_aggregates(aggregates, table)}
         case GroupJoin(names=names), (left, right):
-            longest = map(
-                max, _each(transformation.left_keys, left)[1], _each(transformation.right_keys, right)[1]
-            )
+            lefts = [length_of(key, left) for key in transformation.left_keys]
+            rights = [length_of(key, right) for key in transformation.right_keys]
+            longest = map(max, lefts, rights)
             return {
                 **dict(zip(names, longest, strict=True)),
                 **_of_aggregates(transformation.left_aggregates, left),
@@ -419,8 +383,8 @@ def _lengths(transformation: Transformation, arguments: Sequence[Bounded]) -> Le
             }
         case Join(record=record), _:
             return _of_record(record, _joined(*arguments))
-        case ((Concat() | Union()), (left, right)):
-            return _either(left, right)
+        case ((Concat() | ConcatAll() | Union()), _):
+            return _either(*lengths)
         case _:
             return lengths[0]
 
@@ -430,12 +394,12 @@ def _longest(values: Iterable[object]) -> int:
 
 
 def _of_record(record: Fields, lengths: Lengths) -> Lengths:
-    return {name: cost_of(value, lengths)[1] for name, value in record}
+    return {name: length_of(value, lengths) for name, value in record}
 
 
 def _of_aggregates(aggregates: Aggregates, lengths: Lengths) -> Lengths:
     return {
-        name: 0 if a.value is None or isinstance(a.value, Clamp) else cost_of(a.value, lengths)[1]
+        name: 0 if a.value is None or isinstance(a.value, Clamp) else length_of(a.value, lengths)
         for name, a in aggregates
     }
 
@@ -452,20 +416,60 @@ def _joined(left: Bounded, right: Bounded) -> Lengths:
 # ── queries ──────────────────────────────────────────────────────────────────────────
 
 
-def _asked(table: Bounded, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> int:
-    """The units to ask queries of a table: every clamp is evaluated on every row, a row is in one part."""
-    clamps = dict.fromkeys(clamp for query in queries for clamp in query.statistic.clamps)
-    per_row = PASSED + sum(_clamped(clamp, table.lengths) for clamp in clamps)
+def _asked(costs: Costs, table: Bounded, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> int:
+    """The units to ask queries of a table: every clamp is evaluated on every row, a row is in one part.
+
+    Where several are asked at once, the rows are passed, and clamps are evaluated, once for each.
+    """
+    scans = _scans(queries)
+    alone = [query for query in queries if not isinstance(query, Several)]
+    several = [query.of for query in queries if isinstance(query, Several)]
+    per_row = scans * costs.passing({}) + _evaluated(costs, table.lengths, alone)
+    for number in range(scans):
+        of_scan = [of[number] for of in several if number < len(of)]
+        per_row += _evaluated(costs, table.lengths, of_scan)
     if by is not None:
-        per_row += _by([by.key], table.lengths)
-        per_row += sum(1 + _longest([key]) for key in by.keys) if len(clamps) > 1 else 0
-    return table.rows * per_row + POINT * _points(table.rows, queries)
+        per_row += scans * _by(costs, by.expressions, table.lengths)
+        if _differ(queries):
+            per_row += scans * costs.comparing(_lengths_of(by.keys))
+    return table.rows * per_row + POINT * _points(table.rows, queries, parts_of(by) // len(queries))
 
 
-def _points(rows: int, queries: Sequence[PrimitiveQuery]) -> int:
+def _differ(queries: Sequence[PrimitiveQuery]) -> bool:
+    """Whether a row is looked at by its part: what is asked of them differs, or is of different clamps."""
+    statistics = dict.fromkeys(one.statistic for query in queries for one in simple(query))
+    clamps = dict.fromkeys(clamp for statistic in statistics for clamp in statistic.clamps)
+    return len(clamps) > 1 or len(dict.fromkeys(queries)) > 1
+
+
+def _scans(queries: Sequence[PrimitiveQuery]) -> int:
+    """How often a table is looked at."""
+    return max(len(simple(query)) for query in queries)
+
+
+def _evaluated(costs: Costs, lengths: Lengths, queries: Sequence[SimpleQuery]) -> int:
+    """The units for what a scan evaluates on a row: a clamp as often as a statistic has it, and products."""
+    clamps: Counter[Clamp] = Counter()
+    statistics = dict.fromkeys(query.statistic for query in queries)
+    for statistic in statistics:
+        clamps |= Counter(statistic.clamps)
+    products = sum(size(statistic) for statistic in statistics if isinstance(statistic, Monomials))
+    units = sum(number * costs.clamp(clamp, lengths) for clamp, number in clamps.items())
+    return units + CLAMPED * costs.clamped * products
+
+
+def _lengths_of(keys: Keys) -> Iterable[int]:
+    """How long the values of the keys are."""
+    return repeat(0, len(keys)) if type(keys) is range else (_longest([value]) for value in values_of(keys))
+
+
+def _points(rows: int, queries: Sequence[PrimitiveQuery], parts_each: int) -> int:
     """How many grid points the mechanisms look at: a row has one, and the grid has only so many."""
-    asked = [(query.passes, query.statistic) for query in queries]
-    each = [(passes, size(points)) for passes, points in asked if isinstance(points, Points)]
+    each = [
+        [(one.passes, size(one.statistic)) for one in simple(query) if isinstance(one.statistic, Points)]
+        for query in queries
+    ]
     return min(
-        rows * max((passes for passes, _ in each), default=0), sum(passes * points for passes, points in each)
+        rows * max(sum(passes for passes, _ in of_part) for of_part in each),
+        parts_each * sum(passes * points for of_part in each for passes, points in of_part),
     )
