@@ -6,20 +6,44 @@
 4. ``laplace``      its claim, its distribution, its samplers
 5. ``selection``    private choice: candidates, runs of them, and the rate of ε
 6. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
+7. ``quotient``     a noisy number over an exact one, with its claim
 """
 
-from fpinq.noise.exponential import ExponentialMechanism
-from fpinq.noise.laplace import DiscreteLaplace, sample, sample_many
-from fpinq.noise.permute_and_flip import PermuteAndFlip
-from fpinq.noise.selection import Choice, Run, singles
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fpinq.noise.exponential import ExponentialMechanism
+    from fpinq.noise.laplace import DiscreteLaplace, sample, sample_many
+    from fpinq.noise.permute_and_flip import PermuteAndFlip
+    from fpinq.noise.quotient import Quotient
+    from fpinq.noise.selection import Choice, Run, singles
 
 __all__ = [
     "Choice",
     "DiscreteLaplace",
     "ExponentialMechanism",
     "PermuteAndFlip",
+    "Quotient",
     "Run",
     "sample",
     "sample_many",
     "singles",
 ]
+
+_PLACES = {
+    "exponential": ("ExponentialMechanism",),
+    "laplace": ("DiscreteLaplace", "sample", "sample_many"),
+    "permute_and_flip": ("PermuteAndFlip",),
+    "quotient": ("Quotient",),
+    "selection": ("Choice", "Run", "singles"),
+}
+_PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """A mechanism, from where it is: a count needs no choice (docs/decisions/0115)."""
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACE_OF[name]}"), name)
+    return found

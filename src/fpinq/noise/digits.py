@@ -27,11 +27,11 @@ m is such that P[H ≠ 0] < 2^−63. Hence H ≠ 0 is possible only after a tie,
 all draws without a tie do the same work.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TypeAlias
 
+from fpinq.model.frozen import dataclass
 from fpinq.noise.enclosure import Enclosure, ceil_shift, exp_negative, quotient
 from fpinq.noise.uniform import RandomBytes, Uniform, less
 

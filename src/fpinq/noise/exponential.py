@@ -10,9 +10,9 @@ down, Z does not grow: a factor e^(λΔ) = e^ε. ∎
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from fpinq.model.frozen import dataclass
 from fpinq.noise.enclosure import Enclosure, exp_multiples, quotient
 from fpinq.noise.selection import Choice, Lag, Selection, lags
 from fpinq.noise.uniform import SYSTEM, RandomBytes, below, refine, uniform

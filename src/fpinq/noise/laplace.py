@@ -22,11 +22,11 @@ drawn above a scale of about 2^54, take longer to add).
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from fpinq.model.errors import BadEpsilon, BadQuery
+from fpinq.model.frozen import dataclass
 from fpinq.noise.digits import BASE, DIGIT_BITS, MAGNITUDE_BITS, WORD_BYTES, Step, magnitude, steps
 from fpinq.noise.enclosure import Enclosure, exp_negative, ln, quotient
 from fpinq.noise.uniform import SYSTEM, RandomBytes, Uniform
@@ -186,16 +186,11 @@ def draw_step(step: Step, n: int, source: RandomBytes) -> "Integers":
 
     words = np.frombuffer(source(WORD_BYTES * n), dtype="<u8")
     u = words >> np.uint64(1)
-    size: Integers = np.zeros(n, dtype=np.int8)
-    is_less = np.empty(n, dtype=np.bool_)
-    ties: set[int] = set()
-    for threshold in step.thresholds:
-        np.less(u, np.uint64(threshold), out=is_less)
-        size += is_less.view(np.int8)
-        np.equal(u, np.uint64(threshold), out=is_less)
-        if is_less.any():
-            ties.update(np.flatnonzero(is_less).tolist())
-    for i in sorted(ties):
+    thresholds = np.array(step.thresholds, dtype=np.uint64)[:, None]
+    size: Integers = np.add.reduce((u < thresholds).view(np.int8), axis=0, dtype=np.int8)
+    tied = u == thresholds
+    ties = np.flatnonzero(tied.any(axis=0)).tolist() if tied.any() else ()
+    for i in ties:
         refined = magnitude(step.part, Uniform(int(u[i]), MAGNITUDE_BITS), source)
         if refined >= BASE:
             size = size.astype(object)
@@ -208,9 +203,10 @@ def checked(scale: Fraction | int) -> Fraction:
     """scale as a Fraction, if it is one that noise can have."""
     if not is_exact(scale):
         raise BadQuery("the scale of noise must be exact: a Fraction or an int")
-    if not 0 < scale <= LARGEST_SCALE:
+    exact = scale if isinstance(scale, Fraction) else Fraction(scale)
+    if not 0 < exact.numerator <= LARGEST_SCALE * exact.denominator:
         raise BadQuery("the scale of noise must be positive and at most 2^1024: use a larger ε")
-    return Fraction(scale)
+    return exact
 
 
 def is_exact(number: object) -> bool:

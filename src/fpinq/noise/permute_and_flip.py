@@ -26,21 +26,48 @@ P[X > t] = (1 − t)^m. So a run of any length enters the race with one V, and
 the run with the least X/p wins; which of its members held the least is
 uniform. Every V is known by its first 64 bits. Bounds on ln X + λ·gap decide;
 while they leave several runs in the race, those get more bits.
+
+*Far runs.* Where e^(λ·gap) ≥ 2^k·m, a run of m members of whose first k bits not
+all are 0 has X/p ≥ (2^−k/m)·e^(λ·gap) ≥ 1 and loses to the best. So of runs that
+lie so far behind, a byte tells of most that they lose; and which of very many
+begin with 32 bits or more that are all 0 is drawn from one word, and nearly
+always none does (`zero_words`).
 """
 
 import heapq
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from fpinq.model.frozen import dataclass
 from fpinq.noise.enclosure import Enclosure, ceil_div, ceil_shift, exp_negative, ln, ln_two, power
 from fpinq.noise.selection import Choice, Lag, Selection, lags
-from fpinq.noise.uniform import SYSTEM, RandomBytes, Uniform, below, refine
+from fpinq.noise.uniform import REFINEMENT_BYTES, SYSTEM, RandomBytes, Uniform, below, refine
+
+if TYPE_CHECKING:
+    from fpinq.noise.laplace import Integers
 
 WORD_BITS = 64
+HEAD_BITS = 8
+ROUGH_BITS = 24
+"""To so many, bounds nearly always decide already."""
 NEGATIVE_INFINITY = float("-inf")
 """The one float here: the lower bound of ln 0, compared and never computed with."""
+
+
+Look: TypeAlias = "Callable[[range | Integers], tuple[Integers, Integers]]"
+"""The scores and the sizes of runs of some numbers."""
+
+
+class Stretch(NamedTuple):
+    """Runs of some numbers, the `reach` of `bits` or more behind the best: to win, as many bits must be 0.
+
+    A run of no members, or of more than `largest`, is not of it.
+    """
+
+    numbers: "range | Integers"
+    bits: int = 0
+    largest: int = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -54,18 +81,68 @@ class PermuteAndFlip(Selection):
         looked at closer.
         """
         lagging = lags(runs)
-        block = source(8 * len(lagging))
-        words = [int.from_bytes(block[i : i + 8], "little") for i in range(0, len(block), 8)]
-        known = {i: Uniform(words[i], WORD_BITS) for i in contenders(lagging, words, self.rate)}
+        return self._decide(lagging, words_of(len(lagging), WORD_BITS, source), WORD_BITS, source)
+
+    def choose_of(
+        self, scores: "Integers", sizes: "Integers", source: RandomBytes = SYSTEM, bits: int = WORD_BITS
+    ) -> Choice:
+        """As `choose`, of runs in arrays; of no members there is no run."""
+        import numpy as np
+
+        there = np.flatnonzero(sizes)
+        words = np.frombuffer(source(8 * len(there)), dtype="<u8") >> np.uint64(64 - bits)
+        run, member = self._race(scores[there], sizes[there], words, bits, source)
+        return Choice(int(there[run]), member)
+
+    def choose_among(
+        self, stretches: Iterable[Stretch], look: Look, source: RandomBytes = SYSTEM, bits: int = WORD_BITS
+    ) -> Choice:
+        """As `choose`, of numbered runs, whose scores and sizes are looked up where they can matter.
+
+        Words are drawn as far as they decide: a byte of each, and the rest of those that can still win.
+        """
+        import numpy as np
+
+        drawn = zip(*(first_bytes(stretch, look, source) for stretch in stretches), strict=True)
+        numbers, scores, sizes, heads, known = map(np.concatenate, drawn)
+        kept = possible(scores.max() - scores, sizes, heads, self.rate, HEAD_BITS)
+        rest = np.frombuffer(source(8 * len(kept)), dtype="<u8") >> (64 + known[kept] - np.uint64(bits))
+        words = (heads[kept] << np.uint64(bits - HEAD_BITS)) | rest
+        run, member = self._race(scores[kept], sizes[kept], words, bits, source)
+        return Choice(int(numbers[kept[run]]), member)
+
+    def _race(
+        self, scores: "Integers", sizes: "Integers", words: "Integers", bits: int, source: RandomBytes
+    ) -> Choice:
+        """The run that wins by its word, and as many more bits as it takes."""
+        kept = possible(scores.max() - scores, sizes, words, self.rate, bits)
+        lagging = lags(zip(scores[kept].tolist(), sizes[kept].tolist(), strict=True))
+        run, member = self._decide(lagging, words[kept].tolist(), bits, source)
+        return Choice(int(kept[run]), member)
+
+    def reach(self, largest: int, bits: int = WORD_BITS) -> int:
+        """A gap at which a run of at most so many members is far: e^(λ·gap) ≥ 2^bits·largest."""
+        _, two = ln_two(WORD_BITS)
+        doublings = bits + largest.bit_length()
+        return ceil_div(doublings * two * self.rate.denominator, self.rate.numerator << WORD_BITS)
+
+    def _decide(self, lagging: list[Lag], words: list[int], bits: int, source: RandomBytes) -> Choice:
+        known = {i: Uniform(words[i], bits) for i in contenders(lagging, words, self.rate, bits)}
+        if len(known) > 1:
+            known = self._least(lagging, known, min(bits, ROUGH_BITS))
         while len(known) > 1:
-            keys = {i: key(lagging[i], u, self.rate) for i, u in known.items()}
-            least = min(high for _, high in keys.values())
-            known = {i: u for i, u in known.items() if keys[i][0] <= least}
+            known = self._least(lagging, known, bits)
             if len(known) > 1:
-                known = {i: refine(u, source) for i, u in known.items()}
+                known, bits = {i: refine(u, source) for i, u in known.items()}, bits + 8 * REFINEMENT_BYTES
         (run,) = known
         largest = max(lag.multiplicity for lag in lagging)
         return Choice(run, below(lagging[run].multiplicity, largest, source))
+
+    def _least(self, lagging: list[Lag], known: dict[int, Uniform], bits: int) -> dict[int, Uniform]:
+        """The runs that may have the least key, as far as bounds to so many bits tell."""
+        keys = {i: key(lagging[i], u, self.rate, bits) for i, u in known.items()}
+        least = min(high for _, high in keys.values())
+        return {i: u for i, u in known.items() if keys[i][0] <= least}
 
     def mass(self, runs: Iterable[tuple[int, int]], bits: int = 20) -> list[tuple[Fraction, Fraction]]:
         """Bounds on the probability of each run (all its members together), at most 2^−bits apart.
@@ -76,7 +153,86 @@ class PermuteAndFlip(Selection):
         return [run_mass(lagging, i, self.rate, bits) for i in range(len(lagging))]
 
 
-def contenders(lagging: list[Lag], words: list[int], rate: Fraction) -> list[int]:
+def first_bytes(stretch: Stretch, look: Look, source: RandomBytes) -> "tuple[Integers, ...]":
+    """The runs of a stretch that may win: numbers, scores, sizes, first bytes, how many bits are known."""
+    import numpy as np
+
+    number = len(stretch.numbers)
+    if stretch.bits > HEAD_BITS:
+        there = np.array(zero_words(number, stretch.bits, source), dtype=np.int64)
+        heads = np.zeros(len(there), dtype=np.uint64)
+    else:
+        heads = np.frombuffer(source(number), dtype=np.uint8).astype(np.uint64)
+        there = np.flatnonzero(heads < 1 << (HEAD_BITS - stretch.bits))
+        heads = heads[there]
+    numbers = stretch.numbers.start + there if isinstance(stretch.numbers, range) else stretch.numbers[there]
+    scores, sizes = look(numbers if stretch.bits else stretch.numbers)
+    real = np.flatnonzero((sizes > 0) & (sizes <= stretch.largest))
+    known = np.full(len(real), max(stretch.bits, HEAD_BITS), dtype=np.uint64)
+    return numbers[real], scores[real], sizes[real], heads[real], known
+
+
+def words_of(number: int, bits: int, source: RandomBytes) -> list[int]:
+    """So many words of some bits, in whole bytes."""
+    size = bits // 8
+    block = source(size * number)
+    return [int.from_bytes(block[i : i + size], "little") for i in range(0, len(block), size)]
+
+
+def zero_words(number: int, bits: int, source: RandomBytes) -> list[int]:
+    """Which of so many words of some bits are 0, exactly as if all were drawn; nearly always from one word.
+
+    Let U be that word, over 0 … B − 1 with B = 2^bits. If it is one of the last n,
+    word number J (uniform) is 0, and the others are drawn: together the set Z
+    of zeros. It is kept with probability 1/|Z|. A set Z then comes about for
+    each J in Z, in all with |Z|·(1/B)·(1/B)^(|Z|−1)·(1 − 1/B)^(n−|Z|)/|Z|,
+    which is its probability; what is left is that of no zeros at all.
+    """
+    most = 1 << (bits - 1)
+    if number > most:
+        rest = zero_words(number - most, bits, source)
+        return [*zero_words(most, bits, source), *(most + i for i in rest)]
+    (word,) = words_of(1, bits, source)
+    one = word - ((1 << bits) - number)
+    if one < 0:
+        return []
+    words = words_of(number, bits, source)
+    zeros = [i for i in range(number) if i == one or not words[i]]
+    return zeros if below(len(zeros), len(zeros), source) == 0 else []
+
+
+def possible(gaps: "Integers", sizes: "Integers", words: "Integers", rate: Fraction, bits: int) -> "Integers":
+    """The runs that `contenders` would keep, and perhaps more: its bounds in arrays, in coarser units."""
+    import numpy as np
+
+    most = int(gaps.max())
+    two_low, two_high = ln_two(WORD_BITS)
+    farthest = most * rate.numerator * 2 // rate.denominator  # in powers of two, or more
+    shift = max(60 - max(farthest, 2 * WORD_BITS).bit_length(), 0)
+    cost_low = (rate.numerator << (shift + WORD_BITS)) // (rate.denominator * two_high)
+    cost_high = ceil_div(rate.numerator << (shift + WORD_BITS), rate.denominator * two_low)
+    if max(most, 1) * cost_high >= 1 << 62:
+        return np.arange(len(gaps))
+    of_word, of_size = lengths(words), lengths(sizes)
+    lows = (of_word - 1 - of_size) * (1 << shift) + gaps * cost_low
+    after = np.where(words == 2**64 - 1, 65, lengths(words + np.uint64(1)))
+    after = np.where(after < bits, np.minimum(after, after + 2 - of_size), after)
+    highs = after * (1 << shift) + gaps * cost_high
+    return np.flatnonzero((lows <= highs.min()) | (words == 0))
+
+
+def lengths(numbers: "Integers") -> "Integers":
+    """How many bits each of some numbers has; none is negative. In halves, which floats hold exactly."""
+    import numpy as np
+
+    if not len(numbers) or numbers.max() < 2**53:  # which floats hold too
+        return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
+    upper, lower = (numbers >> 32).astype(np.float64), (numbers & 0xFFFFFFFF).astype(np.float64)
+    found: Integers = np.where(upper > 0, np.frexp(upper)[1] + 32, np.frexp(lower)[1]).astype(np.int64)
+    return found
+
+
+def contenders(lagging: list[Lag], words: list[int], rate: Fraction, bits: int = WORD_BITS) -> list[int]:
     """The runs that may have the least X·e^(λ·gap), judged by the size of their first word.
 
     V/m ≤ X ≤ V/(m·(1 − V)) and X ≤ V. In powers of two: λ·gap is λ·gap/ln 2
@@ -93,23 +249,23 @@ def contenders(lagging: list[Lag], words: list[int], rate: Fraction) -> list[int
         low = ((v.bit_length() - 1 - m.bit_length()) << shift) + gap * cost_low
         lows.append(low if v else NEGATIVE_INFINITY)
         size = (v + 1).bit_length()
-        if size < WORD_BITS:  # V < 1/2, so X < 2V/m
+        if size < bits:  # V < 1/2, so X < 2V/m
             size = min(size, size + 2 - m.bit_length())
         highs.append((size << shift) + gap * cost_high)
     least = min(highs)
     return [i for i, low in enumerate(lows) if low <= least]
 
 
-def key(lag: Lag, u: Uniform, rate: Fraction) -> tuple[Fraction | float, Fraction]:
-    """Bounds on ln X + λ·gap for V as far as u tells."""
-    work = u.bits + lag.multiplicity.bit_length() + 16
+def key(lag: Lag, u: Uniform, rate: Fraction, bits: int) -> tuple[Fraction | float, Fraction]:
+    """Bounds on ln X + λ·gap for V as far as u tells, to so many bits or fewer."""
+    work = bits + u.bits - u.prefix.bit_length() + lag.multiplicity.bit_length() + 16
     one = 1 << work
     behind = rate * lag.gap
     low, _ = least_of(lag.multiplicity, Fraction(u.prefix, 1 << u.bits), work)
     _, high = least_of(lag.multiplicity, Fraction(u.prefix + 1, 1 << u.bits), work)
     return (
-        behind + Fraction(ln(Fraction(low, one), u.bits)[0], 1 << u.bits) if low > 0 else NEGATIVE_INFINITY,
-        behind + Fraction(ln(Fraction(high, one), u.bits)[1], 1 << u.bits),
+        behind + Fraction(ln(Fraction(low, one), bits)[0], 1 << bits) if low > 0 else NEGATIVE_INFINITY,
+        behind + Fraction(ln(Fraction(high, one), bits)[1], 1 << bits),
     )
 
 

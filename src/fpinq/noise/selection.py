@@ -23,11 +23,11 @@ answers are to be released at multiples of a public time quantum.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from fpinq.model.errors import BadEpsilon, BadQuery
+from fpinq.model.frozen import dataclass
 
 
 class Run(NamedTuple):
