@@ -11,12 +11,25 @@ from fpinq.engines.persons import persons_of
 from fpinq.engines.reference import PersonBag, Relation
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
+from fpinq.model.costs import Costs, Times
 from fpinq.model.errors import BadData, DataChanged, EngineError, KernelViolation
 from fpinq.model.expressions import Schema, Type, Value
-from fpinq.model.operators import MAX_STRING
+from fpinq.model.operators import MAX_STRING, OPERATORS
 from fpinq.model.plans import Persons, Plan, roots_of
 from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
+
+# What Python takes, in units: about the same for everything, by bench/work.py (docs/decisions/0118).
+COSTS = Costs(
+    "Python",
+    dict.fromkeys(OPERATORS, Times(250, 6)),
+    column=Times(100, 0),
+    passed=250,
+    compared=Times(100, 1),
+    keyed=Times(50, 1),
+    ordered=Times(20, 1),
+    clamped=150,
+)
 
 
 class ReferenceEngine:
@@ -81,11 +94,15 @@ class ReferenceEngine:
         by: Partitioning | None,
         statistics: Sequence[Statistic],
         seconds: float = inf,
-    ) -> list[Integers]:
-        """Each statistic, exactly: of the table, or of the part with the same number."""
+    ) -> Sequence[Integers]:
+        """Each statistic, exactly: of the table, or of the part of its number; a single one of all."""
         return abandoned_after(
             seconds, lambda: reference.measure(reference.compute(plan, self._database), by, statistics)
         )
+
+    def costs(self) -> Costs:
+        """What operators and steps take in Python."""
+        return COSTS
 
     def owns(self, source: object) -> bool:
         """Nothing: others can read what it reads."""

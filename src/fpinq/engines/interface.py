@@ -9,6 +9,7 @@ from math import inf
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from fpinq.engines.text import Dialect
+from fpinq.model.costs import Costs
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan
 from fpinq.model.statistics import Integers, Statistic
@@ -67,6 +68,10 @@ class Engine(Protocol):
         """How many rows each table of a root has: for its owner, who promised a number."""
         ...
 
+    def costs(self) -> Costs:
+        """What operators and steps take here, in units, at the worst: public, whatever the data."""
+        ...
+
     def owns(self, source: object) -> bool:
         """Whether only this engine can reach a source: not a file of this machine, not in memory."""
         ...
@@ -88,8 +93,8 @@ class Engine(Protocol):
         by: Partitioning | None,
         statistics: Sequence[Statistic],
         seconds: float = inf,
-    ) -> list[Integers]:
-        """Each statistic, exactly: of the table, or of the part with the same number.
+    ) -> Sequence[Integers]:
+        """Each statistic, exactly: of the table, or of the part of its number; a single one of all.
 
         Coordinates whose total is 0 are left out. DataChanged if what was read is
         not what was protected: it is looked at afterwards, too. EngineError, with a reference

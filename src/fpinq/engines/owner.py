@@ -47,12 +47,14 @@ def in_our_words(failure: Callable[[str], FpinqError]) -> Callable[[Callable[P, 
             try:
                 return function(*args, **kwargs)
             except FpinqError as ours:
-                error: Exception = ours
+                error: BaseException = ours
             except KernelViolation as ours:
                 noted(ours)  # where it came from is in its traceback
                 error = ours
             except Exception as theirs:
                 error = failure(noted(theirs))
+            except BaseException as interruption:  # Ctrl-C, say: what it interrupted may hold exact integers
+                error = interruption
             # Not in an except block: the engine's error would be its context.
             try:
                 raise made_anew(error) from None
@@ -64,8 +66,8 @@ def in_our_words(failure: Callable[[str], FpinqError]) -> Callable[[Callable[P, 
     return decorate
 
 
-def made_anew(error: Exception) -> Exception:
-    """An error of ours without what was being handled when it was raised, and without the frames."""
+def made_anew(error: BaseException) -> BaseException:
+    """An error without what was being handled when it was raised, and without the frames."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 

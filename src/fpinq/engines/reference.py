@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from fpinq.model.expressions import (
     Value,
     canonical_float,
 )
+from fpinq.model.frozen import dataclass
 from fpinq.model.operators import evaluate
 from fpinq.model.plans import (
     Flatten,
@@ -33,11 +33,12 @@ from fpinq.model.plans import (
     apply,
     shape_of,
 )
-from fpinq.model.statistics import Integers, Statistic
+from fpinq.model.statistics import Integers, Statistic, alike
 from fpinq.model.transformations import (
     Aggregate,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -61,6 +62,7 @@ from fpinq.model.transformations import (
     UniqueBy,
     Where,
     joined_schema,
+    parts_of,
 )
 
 Record = tuple[Value, ...]
@@ -114,10 +116,10 @@ def compute(plan: Plan, database: Database, person: Person | None = None) -> Rel
 
 
 def measure(table: Relation, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
-    """Each statistic of the table, or of the part with the same number, exactly."""
+    """Each statistic of the table, or of the part of its number, exactly; a single one of all."""
     return [
         _total(statistic, table if by is None else transform(PartOf(by, index), table))
-        for index, statistic in enumerate(statistics)
+        for index, statistic in enumerate(alike(statistics, parts_of(by)))
     ]
 
 
@@ -153,7 +155,8 @@ def _rows(transformation: Transformation, *tables: Relation) -> Iterable[Record]
         case Where(predicate=predicate), (table,):
             return (r for r, row in _each(table) if evaluate(predicate, row) is True)
         case PartOf(by=by, index=index), (table,):
-            return (r for r, row in _each(table) if evaluate(by.key, row) == by.keys[index])
+            key = by.keys[index] if isinstance(by.key, tuple) else (by.keys[index],)
+            return (r for r, row in _each(table) if _key(by.expressions, row) == key)
         case Distinct(), (table,):
             return dict.fromkeys(table.rows)
         case Take(at_most=at_most), (table,):
@@ -167,6 +170,8 @@ def _rows(transformation: Transformation, *tables: Relation) -> Iterable[Record]
             return ((*key, *_aggregates(aggregates, group)) for key, group in groups.items())
         case Concat(), (left, right):
             return left.rows + right.rows
+        case ConcatAll(), _:
+            return (row for table in tables for row in table.rows)
         case Union(bag=bag), (left, right):
             return _by_multiplicity(left, right, bag, max)
         case Intersect(bag=bag), (left, right):

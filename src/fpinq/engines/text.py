@@ -16,10 +16,9 @@ cell    a field as a value of its column's type, by the row language's own conve
 Columns are found by their names, in every file, not by their places.
 """
 
-import gzip
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from io import BytesIO
 from itertools import chain, islice
@@ -30,6 +29,7 @@ from fpinq.engines import owner
 from fpinq.engines.rows import check_some_fit
 from fpinq.model.errors import BadData, ProgramError, suggest
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Type, Value
+from fpinq.model.frozen import dataclass
 from fpinq.model.operators import MAX_STRING, evaluate
 
 # In bytes: a longer line is no record.
@@ -128,6 +128,8 @@ def opened(path: str) -> BinaryIO:
     if path.lower().endswith(".zst"):
         raise BadData(f"{path}: zst is not read: decompress it, or compress it with gzip")
     if path.lower().endswith(".gz"):
+        import gzip  # slow to import, and seldom needed
+
         return gzip.open(path)  # type: ignore[return-value]
     return open(path, "rb")
 

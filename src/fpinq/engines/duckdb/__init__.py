@@ -2,9 +2,7 @@
 
 1. ``engine``       roots and measurements; ``database``  one locked DuckDB; ``trial``  whether it is fit;
                     ``sources``  what data may be, ``parquet`` and ``lines``  files of it
-2. ``plans``        plans to subqueries, ``relations`` on the way; ``truncation``  which rows of a key stay
-3. ``expressions``  row expressions to total SQL
-4. ``statistics``   one SQL text per measurement
+2. ``engines.sql``  plans, expressions and statistics to SQL; ``dialect``  DuckDB's own words in it
 """
 
 from fpinq.engines.duckdb.engine import DuckDB

@@ -8,15 +8,18 @@ second wall.
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import field
 from typing import Any
 
 import duckdb
 
 from fpinq.engines.duckdb import sampling
 from fpinq.engines.duckdb.sources import quote
+from fpinq.engines.resources import UNSAID, Resources
 from fpinq.engines.sql.expressions import Parameters
+from fpinq.engines.sql.lowerings import Lowerings
 from fpinq.engines.sql.relations import Stored
+from fpinq.model.frozen import dataclass
 
 # What moves work into the reading of a file, or believes its footer's statistics (docs/decisions/0060).
 # Without these a file is asked for columns and nothing else, however they are encoded.
@@ -33,8 +36,13 @@ INTO_READING = (
 # What chooses by the number of rows which side of a join is kept in memory, or how the first rows are found:
 # one record could tip it (docs/decisions/0062). Filters that are pulled up come down again by these only.
 BY_SIZE = ("build_side_probe_side", "filter_pullup", "join_order", "top_n")
+# What goes by the least and the greatest values of a table. Of one of our own they are true, and make
+# grouping and adding cheaper; but one record can tip it (docs/decisions/0125).
+BY_VALUES = ("statistics_propagation",)
 # How many bounds per table are kept ready: each takes eight bytes per row at the most.
 _MAX_CUTS = 8
+# How many tables one statement puts together: 0.15 ms each so far, and twenty times that of 10,000.
+MOST_TABLES = 500
 # How many samples are remembered.
 _MAX_SAMPLES = 1_000
 
@@ -42,7 +50,15 @@ _MAX_SAMPLES = 1_000
 class Database:
     """A DuckDB that can read some files and nothing else. Each thread uses a cursor of its own."""
 
-    def __init__(self, files: Iterable[str] = (), spill: str = "", *, steady: bool = False) -> None:
+    def __init__(
+        self,
+        files: Iterable[str] = (),
+        spill: str = "",
+        *,
+        of_tables: bool = False,
+        steady: bool = False,
+        resources: Resources = UNSAID,
+    ) -> None:
         self.files = frozenset(files)
         self.connection = duckdb.connect(
             ":memory:",
@@ -57,18 +73,20 @@ class Database:
                 "pandas_analyze_sample": "100000",
                 "python_enable_replacements": "false",
                 "temp_directory": spill,
+                **_settings(resources),
             },
         )
         known = {
             name for (name,) in self.connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()
         }
-        without = INTO_READING + BY_SIZE if steady else INTO_READING
-        disabled = ",".join(name for name in without if name in known)
+        disabled = ",".join(name for name in _disabled(of_tables, steady) if name in known)
         self.connection.execute(f"SET disabled_optimizers = '{disabled}'")
         allowed = ", ".join(quote(path) for path in sorted(self.files))
         self.connection.execute(f"SET allowed_paths = [{allowed}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
+        # Plans as text, in which tables of this database have their names.
+        self.lowerings = Lowerings()
         self._lock, self._cutting = threading.Lock(), threading.Lock()
         self._cuts: dict[tuple[str, int, int], str] = {}
         self._rare: dict[tuple[str, ...], bool] = {}
@@ -107,10 +125,10 @@ class Database:
         A window over the whole table for every measurement would cost fifty
         times the measurement. None if there is no room for one more bound.
         """
-        key = (source.relation, unit, at_most)
+        key = (str(source.relation), unit, at_most)
         with self._cutting:  # others wait for it rather than compute it too
             if key not in self._cuts:
-                if source.row is None or sum(source.relation == name for name, *_ in self._cuts) >= _MAX_CUTS:
+                if source.row is None or sum(key[0] == name for name, *_ in self._cuts) >= _MAX_CUTS:
                     return None
                 name = f"e{len(self._cuts)}"
                 beyond = sampling.beyond_the_first(source, unit, at_most)
@@ -135,6 +153,19 @@ class Database:
         return known
 
 
+def _disabled(of_tables: bool, steady: bool) -> Sequence[str]:
+    """The optimisers to do without: by whether all data is in tables of our own, and steadiness."""
+    if steady:
+        return INTO_READING + BY_SIZE
+    return [name for name in INTO_READING if not of_tables or name not in BY_VALUES]
+
+
+def _settings(resources: Resources) -> dict[str, str]:
+    """What was said of memory and threads, as DuckDB is told."""
+    units = {"memory_limit": "B", "threads": ""}
+    return {name: f"{amount}{units[name]}" for name, amount in resources.said().items()}
+
+
 @dataclass(frozen=True)
 class Looking:
     """What a lowering may ask of the data, on the connection of its measurement: stopped where that is."""
@@ -142,6 +173,7 @@ class Looking:
     database: Database
     cursor: duckdb.DuckDBPyConnection
     steady: bool = False
+    gathered: list[str] = field(default_factory=list)
 
     def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
         """The relation of the row numbers beyond the first rows of each person, if there is one."""
@@ -160,6 +192,18 @@ class Looking:
     def keep(self, select: str) -> str | None:
         """None: what is used several times is materialised by the statement itself."""
         return None
+
+    def gather(self, selects: Sequence[str], parameters: Parameters) -> str | None:
+        """A table that lives as long as the connection of the measurement, filled some SELECTs at a time."""
+        if len(selects) <= MOST_TABLES:
+            return None
+        name, how = f"g{len(self.gathered)}", "CREATE TEMP TABLE {0} AS"
+        self.gathered.append(name)
+        for first in range(0, len(selects), MOST_TABLES):
+            sql = f"{how.format(name)} {' UNION ALL '.join(selects[first : first + MOST_TABLES])}"
+            self.cursor.execute(sql, parameters.of(sql))
+            how = "INSERT INTO {0}"
+        return name
 
 
 class _Stream:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
-from fpinq.engines.sql.dialect import Dialect
+from fpinq.engines.sql.dialect import Dialect, Keyed, Listing
 from fpinq.engines.sql.expressions import Bindings, Code, Parameters
-from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type, Value
+from fpinq.model.costs import UNITS
+from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type
 
 SQL_TYPES = {
     Type.BOOL: "BOOLEAN",
@@ -50,6 +51,11 @@ class DuckDBDialect(Dialect):
 
     def placeholder(self, name: str) -> str:
         return f"${name}"
+
+    # ── how much work ────────────────────────────────────────────────────────────────
+
+    # Where they were measured.
+    costs = UNITS
 
     # ── how much text ────────────────────────────────────────────────────────────────
 
@@ -256,12 +262,25 @@ class DuckDBDialect(Dialect):
     # Up to here a few comparisons are cheaper than grouping by keys nobody asked for.
     most_listed_keys = 4
 
-    def keys(self, values: Sequence[Value], type_: Type, parameters: Parameters) -> str:
-        return f"(SELECT unnest(CAST({parameters.give('keys', list(values))} AS {SQL_TYPES[type_]}[])) AS v)"
+    def keys(self, columns: Keyed, parameters: Parameters) -> Listing:
+        # Lists of equal length unnest side by side.
+        lists = [
+            f"unnest(CAST({parameters.give(f'{name}_keys', list(values))} AS {SQL_TYPES[type_]}[])) AS v{i}"
+            for i, (name, (values, type_)) in enumerate(columns.items())
+        ]
+        nulls = any(None in values for values, _ in columns.values())
+        return Listing(
+            f"(SELECT {', '.join(lists)})", {name: f"v{i}" for i, name in enumerate(columns)}, nulls
+        )
 
-    def grouped_by_key(self, source: str, listed: str, groups: Sequence[str], keys: str) -> str:
-        grouped = f"(SELECT {listed} FROM {source} AS d GROUP BY {', '.join(groups)})"
-        return f"SELECT l.* FROM {self.semi_join(grouped, keys, self.same('l.k', 'r.v'), keep=True)}"
+    def grouped_by_key(
+        self, source: str, listed: str, groups: Sequence[str], listings: Sequence[Listing]
+    ) -> str:
+        select = f"SELECT {listed} FROM {source} AS d GROUP BY {', '.join(groups)}"
+        for listing in listings:
+            rows = self.semi_join(f"({select})", listing.source, listing.on(self), keep=True)
+            select = f"SELECT l.* FROM {rows}"
+        return select
 
 
 def window(keys: Sequence[str], by: Sequence[str]) -> str:

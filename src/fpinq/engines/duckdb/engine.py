@@ -6,34 +6,39 @@ a new DuckDB, and what is in memory moves there.
 
 import contextlib
 import os
-import shutil
-import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, NoReturn
 
 import duckdb
 
 from fpinq.engines import reference
-from fpinq.engines.duckdb import lines, parquet, sources, trial
-from fpinq.engines.duckdb.database import Database, Looking
+from fpinq.engines.duckdb import arrays, lines, parquet, sources, trial
+from fpinq.engines.duckdb.database import MOST_TABLES, Database, Looking
 from fpinq.engines.duckdb.dialect import SQL
 from fpinq.engines.files import Files, Pin, is_files, resolve
+from fpinq.engines.folders import Folder
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import persons_of
+from fpinq.engines.resources import resources
+from fpinq.engines.sql.blocks import added, in_chunks
 from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
-from fpinq.engines.sql.statistics import lower
+from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.engines.stopping import stopped_after
 from fpinq.engines.text import Dialect
+from fpinq.model.costs import Costs
 from fpinq.model.errors import BadData, DataChanged, EngineError, KernelViolation
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, roots_of
 from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
+
+# As many files and tables are taken over by a new database with every file that comes.
+FEW_FILES = 16
 
 
 class DuckDB:
@@ -43,19 +48,22 @@ class DuckDB:
     # but then one record can tip it for all rows, and whoever has a clock sees that.
     steady = False
 
-    def __init__(self, *, steady: bool = False) -> None:
+    def __init__(self, *, steady: bool = False, memory_limit: object = None, threads: object = None) -> None:
         self.steady = steady or self.steady
+        self.resources = resources(memory_limit, threads)
         self._lock = threading.RLock()
-        self._folder = tempfile.mkdtemp(prefix="fpinq-")
-        self._clean_up = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._spill = os.path.join(self._folder, "spill")
-        self._links = parquet.Links(os.path.join(self._folder, "files"))
+        folder = Folder()
+        self._clean_up = weakref.finalize(self, folder.remove)
+        self._spill = os.path.join(folder.path, "spill")
+        self._links = parquet.Links(os.path.join(folder.path, "files"))
         self._tables: list[str] = []
         self._stored = 0  # how many there ever were
         self._roots: dict[str, Stored | StoredPersons] = {}
         self._pins: dict[str, tuple[Pin, ...]] = {}
         self._opened: Database | None = None
-        _try(duckdb.__version__)
+        # A file that every database of ours may read, and all that may be read.
+        self._trial = os.path.join(folder.path, "trial.parquet")
+        self._files = {self._trial}
 
     # ── roots ────────────────────────────────────────────────────────────────────────
 
@@ -120,6 +128,10 @@ class DuckDB:
             self._pins[name] = tuple(pin for pins, _ in added.values() for pin in pins)
             return shape
 
+    def costs(self) -> Costs:
+        """What operators and steps take in DuckDB."""
+        return SQL.costs
+
     def owns(self, source: object) -> bool:
         """Nothing: others can read what it reads."""
         return False
@@ -133,22 +145,23 @@ class DuckDB:
         with self._lock:
             found = self._roots.pop(name)
             del self._pins[name]
+            self._database.lowerings.forget()
             sources = found.tables.values() if isinstance(found, StoredPersons) else [found]
-            self._drop({source.relation for source in sources}.intersection(self._tables))
+            self._drop({str(source.relation) for source in sources}.intersection(self._tables))
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """No copy stays of what is refused, in part or after it was read."""
-        before = set(self._tables)
+        before = len(self._tables)
         try:
             yield
         except BaseException:
-            self._drop(set(self._tables) - before)
+            self._drop(self._tables[before:])
             raise
 
     def _drop(self, relations: Iterable[str]) -> None:
         for relation in relations:
-            self._database.connection.execute(f"DROP TABLE {relation}")
+            self._open_one.connection.execute(f"DROP TABLE {relation}")
             self._tables.remove(relation)
 
     def _check_new(self, name: str) -> None:
@@ -176,6 +189,7 @@ class DuckDB:
         dialect: Dialect | None,
         lengths: Mapping[str, int],
     ) -> Stored:
+        _once("rows", trial.check_rows, self)
         relation = f"r{self._stored}"
         shape = lines.store(self._database, relation, files, schema, dialect, lengths)
         self._tables.append(relation)
@@ -187,16 +201,18 @@ class DuckDB:
     ) -> Stored:
         """Files to be read where they are, once checked to the end."""
         self._allow(files.pins)
-        linked, connection = self._links.to(files), self._database.connection
-        found = parquet.columns_of(connection, linked)
-        columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
-        columns = within_lengths(columns, lengths, SQL)
-        number = parquet.row_number(linked, dict(found))
-        select, shape, raw = as_relation(columns, parquet.scan(linked), SQL, lazy=True, row=number)
-        parquet.check(connection, linked, select, len(columns))
-        source = Stored(f"({select})", shape, raw, "i")
+        _once("file", trial.check_file, self, self._trial)
+        linked = self._links.to(files)
+        with self._reading(files.pins) as connection:
+            found = parquet.columns_of(connection, linked)
+            columns = sources.convert([(n, t, sources.identifier(n)) for n, t in found], schema)
+            columns = within_lengths(columns, lengths, SQL)
+            number = parquet.row_number(linked, dict(found))
+            scan, shape, raw = as_relation(columns, parquet.scan(linked), SQL, lazy=True, row=number)
+            parquet.check(connection, linked, scan.select, len(columns))
+        source = Stored(scan, shape, raw, "i")
         if number is None:  # the data owns the name of the row's number
-            source = self._store(columns, parquet.scan(linked))
+            source = self._store(self._database, columns, parquet.scan(linked))
         if not files.hold():
             raise BadData("a file was changed while it was read: protect it again")
         return source
@@ -204,19 +220,20 @@ class DuckDB:
     def _add_frame(
         self, source: Any, schema: Mapping[str, Type] | None, lengths: Mapping[str, int]
     ) -> Stored:
+        _once("rows", trial.check_rows, self)
         frame, columns = sources.in_memory(source, schema, self._describe)
-        with self._database.incoming(frame):
-            return self._store(within_lengths(columns, lengths, SQL), "incoming")
+        with self._open_one.incoming(frame):
+            return self._store(self._open_one, within_lengths(columns, lengths, SQL), "incoming")
 
     def _describe(self, frame: object) -> Mapping[str, str]:
-        with self._database.incoming(frame):
-            return dict(self._database.describe("incoming"))
+        with self._open_one.incoming(frame):
+            return dict(self._open_one.describe("incoming"))
 
-    def _store(self, columns: Sequence[Converted], scan: str) -> Stored:
+    def _store(self, database: Database, columns: Sequence[Converted], scan: str) -> Stored:
         """A copy, in a table of ours."""
         relation = f"r{self._stored}"
-        select, shape, _ = as_relation(columns, scan, SQL, lazy=False)
-        self._database.connection.execute(f"CREATE TABLE {relation} AS {select}")
+        found, shape, _ = as_relation(columns, scan, SQL, lazy=False)
+        database.connection.execute(f"CREATE TABLE {relation} AS {found.select}")
         self._tables.append(relation)
         self._stored += 1
         return Stored(relation, shape, row="rowid")
@@ -230,8 +247,8 @@ class DuckDB:
         by: Partitioning | None,
         statistics: Sequence[Statistic],
         seconds: float = inf,
-    ) -> list[Integers]:
-        """Each statistic, exactly: of the table, or of the part with the same number.
+    ) -> Sequence[Integers]:
+        """Each statistic, exactly: of the table, or of the part of its number; a single one of all.
 
         Raises DataChanged if a file is not the one that was protected, before it
         is read or once it was; EngineError, with a reference into the owner's log
@@ -240,16 +257,17 @@ class DuckDB:
         self.check_unchanged(plan)
         database = self._database
         with database.cursor() as cursor, stopped_after(seconds, cursor.interrupt):
-            lowering = Lowering(SQL, self._roots, Looking(database, cursor, self.steady))
-            measurement = lower(lowering, lowering.plan(plan), by, statistics)
-            cursor.execute(measurement.sql, measurement.parameters)
-            if measurement.is_histogram:
-                columns = cursor.fetchnumpy()
-                found = measurement.read_columns([columns[name].tolist() for name in measurement.names])
-            else:
-                found = measurement.read(cursor.fetchall())
+            looking = Looking(database, cursor, self.steady)
+            chunks = in_chunks(plan, MOST_TABLES)
+            found = added(self._found(looking, chunk, by, statistics) for chunk in chunks)
         self.check_unchanged(plan)
         return found
+
+    def _found(
+        self, looking: Looking, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> Sequence[Integers]:
+        begun = looking.database.lowerings.of(plan, lambda: Lowering(SQL, self._roots, looking))
+        return _read(looking.cursor, lower(*begun, by, statistics))
 
     @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:
@@ -259,7 +277,8 @@ class DuckDB:
         with database.cursor() as cursor:
             lowering = Lowering(SQL, self._roots, Looking(database, cursor, self.steady))
             table = lowering.plan(plan)
-            cursor.execute(lowering.rows(table), lowering.parameters.given())
+            sql = lowering.rows(table)
+            cursor.execute(sql, lowering.parameters.of(sql))
             return reference.Relation(table.schema, tuple(cursor.fetchall()))
 
     def explain(
@@ -302,42 +321,78 @@ class DuckDB:
 
     @property
     def _database(self) -> Database:
-        """Opened when first needed: often that is a root with files."""
+        """One that may read all files, opened when first needed.
+
+        A locked one cannot be told of more, so there is a new one then, which takes over the tables.
+        Measurements under way keep the old one until they end.
+        """
         with self._lock:
-            if self._opened is None:
-                self._opened = Database(spill=self._spill, steady=self.steady)
-            return self._opened
+            before = self._opened
+            if before is not None and len(before.files) == len(self._files):
+                return before
+            database = self._open(self._files)
+            if before is not None:
+                for relation in self._tables:
+                    database.take_over(before, relation)
+            self._opened = database
+            return database
+
+    @property
+    def _open_one(self) -> Database:
+        """The one that is open: tables are made there, whatever files wait to be read."""
+        return self._opened or self._database
+
+    @contextlib.contextmanager
+    def _reading(self, files: Sequence[Pin]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """One to look at files with. Where much is here already, for the moment: the next that measures
+        takes over for all files that came meanwhile.
+        """
+        if len(self._files) + len(self._tables) <= FEW_FILES:
+            yield self._database.connection
+            return
+        own = self._open([self._trial, *(pin.path for pin in files)])
+        try:
+            yield own.connection
+        finally:
+            own.connection.close()
+
+    def _open(self, files: Iterable[str]) -> Database:
+        return Database(
+            files,
+            self._spill,
+            of_tables=frozenset(files) == {self._trial},
+            steady=self.steady,
+            resources=self.resources,
+        )
 
     def _allow(self, files: Sequence[Pin]) -> None:
-        """Make files readable: a new DuckDB, for a locked one cannot be told of them."""
-        before = self._opened
-        known = before.files if before is not None else frozenset()
-        paths = known.union(pin.path for pin in files)
-        if paths == known:
-            return
-        database = Database(paths, self._spill, steady=self.steady)
-        if before is not None:
-            for relation in self._tables:
-                database.take_over(before, relation)
-        # Measurements under way keep the old one until they end.
-        self._opened = database
+        """These may be read, from the next database on."""
+        self._files.update(pin.path for pin in files)
+
+
+def _read(cursor: duckdb.DuckDBPyConnection, measurement: Measurement) -> Sequence[Integers]:
+    if arrays.is_in_arrays(measurement):
+        return arrays.fetch(cursor, measurement)
+    # No parameters are none: an empty dict takes DuckDB a tenth of a millisecond.
+    cursor.execute(measurement.sql, measurement.parameters or None)
+    if measurement.is_histogram:
+        return [arrays.counts(cursor)]
+    return measurement.read(cursor.fetchall())
 
 
 _trying = threading.RLock()
-_tried: set[str] = set()
+_tried: set[tuple[str, str]] = set()
 
 
-def _try(version: str) -> None:
-    """Put this DuckDB to the trial, once in a process; UnfitEngine if it fails."""
+def _once(kind: str, check: Callable[..., None], engine: DuckDB, *given: str) -> None:
+    """Put this DuckDB to a trial, once in a process; UnfitEngine if it fails."""
+    tried = (duckdb.__version__, kind)
     with _trying:
-        if version in _tried:
+        if tried in _tried:
             return
-        _tried.add(version)  # the one that is tried passes here
-        engine = DuckDB()
+        _tried.add(tried)  # the one that is tried passes here
         try:
-            trial.check(engine, version)
+            check(engine, duckdb.__version__, *given)
         except BaseException:
-            _tried.discard(version)
+            _tried.discard(tried)
             raise
-        finally:
-            engine.close()

@@ -12,8 +12,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from fpinq.engines import text
 from fpinq.engines.duckdb.database import Database
 from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
@@ -74,6 +72,8 @@ def _add_fields(
     database: Database, fields: str, path: str, names: Sequence[str], wanted: Sequence[str], dialect: Dialect
 ) -> None:
     """The wanted fields of a file's records, as text."""
+    import numpy as np  # slow to import, and parquet does without
+
     lines, counted = f"{fields}_lines", 0
     at = text.places(names, wanted, path)
     database.connection.execute(f"CREATE TABLE {lines} (line VARCHAR)")
@@ -141,7 +141,7 @@ def _add_cells(
     columns = ", ".join(f"c{i} {SQL_TYPES[type_]}" for i, type_ in enumerate(types.values()))
     database.connection.execute(f"CREATE TABLE {relation} ({columns})")
     insert = f"INSERT INTO {relation} {bindings.select(fields, outputs)}"
-    database.connection.execute(insert, bindings.parameters.given())
+    database.connection.execute(insert, bindings.parameters.of(insert))
     present = _totals(database, fields, [f"count(nullif(f{i}, ''))" for i in range(len(types))])
     fitting = _totals(database, relation, [f"count(c{i})" for i in range(len(types))])
     empty = [i for i, some in enumerate(present) if some and not fitting[i]]

@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
 from fpinq.engines import rows
 from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
 from fpinq.engines.sql import sources as common
@@ -222,6 +220,8 @@ _FILLERS: dict[Type, Any] = {
 
 def _arrays(columns: rows.Columns, places: Mapping[str, int]) -> tuple[dict[str, Any], dict[str, Converted]]:
     """Arrays x0, x1, … of values and v0, v1, … that say which are there, and the columns they make."""
+    import numpy as np  # slow to import, and parquet does without
+
     arrays: dict[str, Any] = {}
     ours: dict[str, Converted] = {}
     for number, (name, (type_, values)) in enumerate(columns.items()):

@@ -102,6 +102,8 @@ class Database:
             prepare_threshold=None,
             **{key: value for key, value in _PATIENCE.items() if key not in self._address},
         )
+        # A text is one to PostgreSQL too, also where the statement does not mention it.
+        connection.adapters.register_dumper(str, psycopg.types.string.StrDumper)
         try:
             connection.execute(settings)
         except BaseException:

@@ -13,8 +13,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines.postgres import doubles
+from fpinq.engines.postgres.costs import COSTS
 from fpinq.engines.postgres.quoting import by_code_point
-from fpinq.engines.sql.dialect import Dialect
+from fpinq.engines.sql.dialect import Dialect, Keyed, Listing
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type, Value
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class PostgresDialect(Dialect):
     def placeholder(self, name: str) -> str:
         return by_code_point(f"CAST(${int(name[1:]) + 1} AS text)")
 
+    # ── how much work ────────────────────────────────────────────────────────────────
+
+    costs = COSTS
+
     # ── how much text ────────────────────────────────────────────────────────────────
 
     @property
@@ -73,7 +78,8 @@ class PostgresDialect(Dialect):
 
     @property
     def text_weight(self) -> int:
-        return 13
+        # Nobody copies one: lower of lower would be computed twice, and it is the slowest there is.
+        return 25
 
     def barrier(self, select: str) -> str:
         return f"{select} OFFSET 0"
@@ -276,17 +282,36 @@ class PostgresDialect(Dialect):
     def most_listed_keys(self) -> int:
         return 1_000
 
-    def keys(self, values: Sequence[Value], type_: Type, parameters: "Parameters") -> str:
-        texts = json.dumps([None if value is None else _written(value) for value in values])
-        listed = f"json_array_elements_text(CAST({parameters.bind(texts)} AS json))"
-        key = f"CAST(t AS {_TYPES[type_]})"
-        return f"(SELECT {by_code_point(key) if type_ is Type.STRING else key} AS v FROM {listed} AS t)"
+    def keys(self, columns: Keyed, parameters: "Parameters") -> Listing:
+        texts, casts = list[str](), list[str]()
+        for i, (values, type_) in enumerate(columns.values()):
+            listed = json.dumps([None if value is None else _written(value) for value in values])
+            texts.append(f"json_array_elements_text(CAST({parameters.bind(listed)} AS json))")
+            key = f"CAST(t{i} AS {_TYPES[type_]})"
+            casts.append(f"{by_code_point(key) if type_ is Type.STRING else key} AS v{i}")
+        # Side by side.
+        rows = f"ROWS FROM ({', '.join(texts)}) AS t ({', '.join(f't{i}' for i in range(len(texts)))})"
+        return Listing.of(columns, f"(SELECT {', '.join(casts)} FROM {rows})")
 
-    def grouped_by_key(self, source: str, listed: str, groups: Sequence[str], keys: str) -> str:
-        # Not with IS NOT DISTINCT FROM, which compares each with each.
-        null = f"k IS NULL AND EXISTS (SELECT FROM {keys} AS b WHERE v IS NULL)"
-        is_listed = f"k IN (SELECT v FROM {keys} AS b) OR ({null})"
+    def grouped_by_key(
+        self, source: str, listed: str, groups: Sequence[str], listings: Sequence[Listing]
+    ) -> str:
+        is_listed = " AND ".join(f"({_is_listed(listing)})" for listing in listings)
         return f"SELECT {listed} FROM {source} AS a WHERE {is_listed} GROUP BY {', '.join(groups)}"
+
+
+def _is_listed(listing: Listing) -> str:
+    """Whether a row is in a listing. Not with IS NOT DISTINCT FROM, which compares each with each."""
+    ours, theirs = (
+        ", ".join(_comparable(column) if listing.nulls else column for column in columns)
+        for columns in (listing.columns, listing.columns.values())
+    )
+    return f"({ours}) IN (SELECT {theirs} FROM {listing.source} AS b)"
+
+
+def _comparable(column: str) -> str:
+    """What is equal where columns are the same, null and null among them, and never null."""
+    return f"{column} IS NULL, coalesce(CAST({column} AS text), '')"
 
 
 def _written(key: Value) -> str:

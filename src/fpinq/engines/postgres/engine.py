@@ -21,6 +21,7 @@ from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
+from fpinq.model.costs import Costs
 from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
@@ -113,6 +114,10 @@ class Postgres:
         with self._lock:
             del self._roots[name], self._found[name]
 
+    def costs(self) -> Costs:
+        """What operators and steps take in PostgreSQL."""
+        return POSTGRES.costs
+
     def owns(self, source: object) -> bool:
         """Whether only this engine can reach a source: a table that has a name."""
         return isinstance(source, str)
@@ -161,8 +166,8 @@ class Postgres:
     @in_our_words(EngineError)
     def measure(
         self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic], seconds: float = inf
-    ) -> list[Integers]:
-        """Each statistic, exactly: of the table, or of the part with the same number.
+    ) -> Sequence[Integers]:
+        """Each statistic, exactly: of the table, or of the part of its number; a single one of all.
 
         Raises DataChanged, before it reads anything, if a table is another one than was protected;
         EngineError, with a reference into the owner's log and nothing else, if PostgreSQL fails or takes
@@ -172,7 +177,7 @@ class Postgres:
         measurement = lowered.lower(lowering, lowering.plan(plan), by, statistics)
         texts = _bound(lowering)
 
-        def measured() -> list[Integers]:
+        def measured() -> Sequence[Integers]:
             with self._reading(seconds) as statements:
                 self._check(statements, plan)
                 rows = statements.rows(measurement.sql, texts)

@@ -23,7 +23,6 @@ Anything else (enums, domains, citext, arrays, json, bytea, intervals …) is re
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fpinq.engines.postgres import doubles
 from fpinq.engines.postgres.database import Statements
@@ -34,6 +33,7 @@ from fpinq.engines.sql.relations import Stored
 from fpinq.engines.sql.sources import Converted
 from fpinq.model.errors import BadData, suggest
 from fpinq.model.expressions import Type
+from fpinq.model.frozen import dataclass
 
 _NAME = re.compile(r'(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^".]+))')
 _DEFAULT_SCHEMA = "public"
@@ -219,8 +219,7 @@ def _convert(name: str, found: str) -> Converted:
 
 def as_source(columns: Sequence[Converted], place: Place) -> Stored:
     """The converted columns of a table as c0, c1, …"""
-    select, schema, raw = columns_of.as_relation(columns, place.sql, POSTGRES, lazy=True)
-    return Stored(f"({select})", schema, raw)
+    return Stored(*columns_of.as_relation(columns, place.sql, POSTGRES, lazy=True))
 
 
 def fingerprint(relation: str, columns: int) -> str:

@@ -17,6 +17,7 @@ import secrets
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,12 @@ from fpinq.engines.spark.java import find_java
 from fpinq.engines.spark.keeping import Keeping, is_row_by_row
 from fpinq.engines.spark.meaning import settle
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import Stored, StoredPersons, canonical
+from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.sql.sources import Converted, as_relation, within_lengths
 from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
+from fpinq.model.costs import Costs
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
@@ -166,6 +168,10 @@ class Spark:
             self._holds[name] = tuple(hold for _, hold in added.values())
             return shape
 
+    def costs(self) -> Costs:
+        """What operators and steps take in Spark."""
+        return SQL.costs
+
     def owns(self, source: object) -> bool:
         """A url, a table of the catalog, a Spark DataFrame."""
         return sources.is_elsewhere(source)
@@ -184,8 +190,9 @@ class Spark:
         else:
             frame = sources.incoming(session, self._view, source, None, None).frame
             stored = self._stored(frame, sources.readable(frame.schema), {})
-            table = canonical(Lowering(SQL, {"t": stored}).plan(RootTable("t")), SQL)
-            shape, columns, relation = stored.schema, len(table.columns), table.source
+            lowering = Lowering(SQL, {"t": stored})
+            table = lowering.closed(lowering.plan(RootTable("t")))
+            shape, columns, relation = stored.schema, len(table.columns), str(table.source)
         found = session.sql(sources.fingerprint(relation, columns)).collect()
         records, *limbs = found[0]
         total = sum(int(limb or 0) << 32 * place for place, limb in enumerate(reversed(limbs)))
@@ -197,7 +204,7 @@ class Spark:
             found = self._roots.pop(name)
             del self._holds[name]
             sources = found.tables.values() if isinstance(found, StoredPersons) else [found]
-            named = {word for source in sources for word in re.findall(r"\w+", source.relation)}
+            named = {word for source in sources for word in re.findall(r"\w+", str(source.relation))}
             self._drop(named.intersection(self._views))
 
     @contextlib.contextmanager
@@ -230,15 +237,14 @@ class Spark:
         data = sources.incoming(session, self._view, source, schema, dialect)
         stored = self._stored(data.frame, sources.convert(data.frame.schema, schema), lengths or {})
         if not data.checked:
-            sources.check_values(session, stored.relation, stored.schema, data.records)
+            sources.check_values(session, str(stored.relation), stored.schema, data.records)
         if not self._hashed.pop(sources.urls_of(source), _always)():
             raise BadData("a file was changed while it was protected: protect it again")
         return stored, data.hold or _always
 
     def _stored(self, frame: "DataFrame", columns: Iterable[Converted], lengths: Mapping[str, int]) -> Stored:
         within = within_lengths(columns, lengths, SQL)
-        select, shape, raw = as_relation(within, self._view(frame), SQL, lazy=True)
-        return Stored(f"({select})", shape, raw)
+        return Stored(*as_relation(within, self._view(frame), SQL, lazy=True))
 
     def _view(self, frame: "DataFrame") -> str:
         """A frame by a name that both of our sessions know."""
@@ -256,8 +262,8 @@ class Spark:
         by: Partitioning | None,
         statistics: Sequence[Statistic],
         seconds: float = inf,
-    ) -> list[Integers]:
-        """Each statistic, exactly: of the table, or of the part with the same number.
+    ) -> Sequence[Integers]:
+        """Each statistic, exactly: of the table, or of the part of its number; a single one of all.
 
         Raises DataChanged if a file is not the one that was protected, before it
         is read or once it was; EngineError, with a reference into the owner's log
@@ -267,7 +273,7 @@ class Spark:
 
     def _measured(
         self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
-    ) -> list[Integers]:
+    ) -> Sequence[Integers]:
         self.check_unchanged(plan)
         kept = Keeping(plan, self._token, steady=self._steady)
         measurement = self._lower(kept, plan, by, statistics)
@@ -280,7 +286,9 @@ class Spark:
         self, kept: Keeping, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> Measurement:
         lowering = Lowering(SQL, self._roots, kept)
-        return lower(lowering, lowering.plan(plan), by, statistics)
+        measurement = lower(lowering, lowering.plan(plan), by, statistics)
+        # What is kept before it is a text of its own, and binds what this one may not mention.
+        return replace(measurement, parameters=lowering.parameters.given())
 
     @in_our_words(EngineError)
     def rows(self, plan: Plan) -> reference.Relation:

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from urllib.parse import unquote
 
 from fpinq.engines.files import TEXT, Files
 from fpinq.model.errors import BadData
+from fpinq.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

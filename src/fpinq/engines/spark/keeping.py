@@ -12,6 +12,7 @@ from fpinq.engines.sql.relations import Stored
 from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.transformations import (
     Concat,
+    ConcatAll,
     Explode,
     Identity,
     LiteralTable,
@@ -42,6 +43,10 @@ class Keeping:
         self.kept.append((name, select))
         return name
 
+    def gather(self, selects: Sequence[str], parameters: Parameters) -> str | None:
+        """None: a statement has room for all of them."""
+        return None
+
     def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
         """None: rows of Spark have no numbers."""
         return None
@@ -68,7 +73,7 @@ def is_row_by_row(plan: Plan) -> bool:
     return True
 
 
-_ROW_BY_ROW = (LiteralTable, Identity, Where, Select, SelectMany, Explode, PartOf, Concat)
+_ROW_BY_ROW = (LiteralTable, Identity, Where, Select, SelectMany, Explode, PartOf, Concat, ConcatAll)
 
 
 def _size(plan: Plan, sizes: dict[int, int] | None = None) -> int:

@@ -7,9 +7,9 @@ integer is added up in limbs of 22 bits, each with 41 bits to spare: beyond
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fpinq.model.clamps import Clamp
+from fpinq.model.frozen import dataclass
 
 BITS = 22
 _MASK = f"{2**BITS - 1}L"

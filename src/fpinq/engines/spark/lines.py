@@ -12,7 +12,6 @@ lines like the header are, and those beyond one of each file are put back.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from fpinq.engines.sql.sources import of_fields
 from fpinq.engines.text import MAX_LINE, Dialect
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import Column, Type
+from fpinq.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

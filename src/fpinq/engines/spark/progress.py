@@ -5,9 +5,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
+
+from fpinq.model.frozen import dataclass
 
 # A job that is shorter than this shows nothing.
 QUIET_SECONDS = 2.0

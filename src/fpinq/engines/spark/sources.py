@@ -18,7 +18,6 @@ to leave it out: a schema names the columns to read, the others are not.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from fpinq.model.expressions import (
     Schema,
     Type,
 )
+from fpinq.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

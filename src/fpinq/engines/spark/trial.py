@@ -9,6 +9,7 @@ where the workers see it.
 
 import re
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fpinq.engines import reference
@@ -102,7 +103,7 @@ def _distinct_persons() -> Plan:
 
 def _measured(
     session: "SparkSession", plan: Plan, by: Partitioning | None, asked: list[Statistic]
-) -> list[Integers]:
+) -> Sequence[Integers]:
     stored = Stored(_WRITTEN, _SCHEMA)
     lowering = Lowering(SQL, {"t": stored, "u": StoredPersons(_SHAPE, {"p": stored})})
     measurement = lower(lowering, lowering.plan(plan), by, asked)
@@ -110,7 +111,7 @@ def _measured(
     return measurement.read_columns([found.column(name).to_pylist() for name in measurement.names])
 
 
-def _known(plan: Plan, by: Partitioning | None, asked: list[Statistic]) -> list[Integers]:
+def _known(plan: Plan, by: Partitioning | None, asked: list[Statistic]) -> Sequence[Integers]:
     there = sorted({row[0] for row in _ROWS if row[0] is not None})
     rows_of = (tuple(row for row in _ROWS if row[0] == person) for person in there)
     persons = tuple({"p": reference.Relation(_SCHEMA, rows)} for rows in rows_of)

@@ -25,14 +25,20 @@ NaN or −0 where said, and the lowering makes it canonical. Strings are compare
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from fpinq.model.costs import Costs
 from fpinq.model.expressions import Type, Value
+from fpinq.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from fpinq.engines.sql.expressions import Bindings, Code, Parameters
+
+
+# Values and their type, by the name of the column that has them.
+Keyed = Mapping[str, tuple[Sequence[Value], Type]]
 
 
 class Dialect(ABC):
@@ -65,6 +71,15 @@ class Dialect(ABC):
     @abstractmethod
     def placeholder(self, name: str) -> str:
         """Where the string bound as `name` (p0, p1, …) stands in the text: a string, by code point."""
+
+    # ── how much work ────────────────────────────────────────────────────────────────
+
+    @property
+    @abstractmethod
+    def costs(self) -> Costs:
+        """What every operator and step takes at the worst, in units: measured by bench/work.py, not guessed.
+        A server refuses by it what one record could make so long that the clock tells.
+        """
 
     # ── how much text ────────────────────────────────────────────────────────────────
 
@@ -349,12 +364,37 @@ class Dialect(ABC):
         """Up to how many keys of a partition are compared one by one; of more there is a table."""
 
     @abstractmethod
-    def keys(self, values: Sequence[Value], type_: Type, parameters: "Parameters") -> str:
-        """A source whose column v has the values (of one type, or null), bound and not written."""
+    def keys(self, columns: Keyed, parameters: "Parameters") -> "Listing":
+        """A listing of the keys that values are side by side, each column of one type: bound, not written.
+        The columns of its source are v0, v1, …
+        """
 
     @abstractmethod
-    def grouped_by_key(self, source: str, listed: str, groups: Sequence[str], keys: str) -> str:
-        """SELECT listed FROM source GROUP BY groups, of the rows whose k is `same` as a v of keys.
+    def grouped_by_key(
+        self, source: str, listed: str, groups: Sequence[str], listings: "Sequence[Listing]"
+    ) -> str:
+        """SELECT listed FROM source GROUP BY groups, of the rows that are in every listing: whose columns are
+        `same` as those of a row of it.
 
-        The groups begin with k, so which rows stay may be decided before or after grouping.
+        The groups begin with the columns of the listings, so which rows stay may be decided before or
+        after grouping.
         """
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A source of keys, and which column of it stands for which column of what is grouped."""
+
+    source: str
+    columns: Mapping[str, str]
+    nulls: bool
+
+    @staticmethod
+    def of(columns: Keyed, source: str) -> "Listing":
+        """The source of columns v0, v1, … in that order."""
+        nulls = any(None in values for values, _ in columns.values())
+        return Listing(source, {name: f"v{i}" for i, name in enumerate(columns)}, nulls)
+
+    def on(self, dialect: Dialect) -> str:
+        """Whether a row l is `same` as a row r of the listing."""
+        return " AND ".join(dialect.same(f"l.{ours}", f"r.{theirs}") for ours, theirs in self.columns.items())

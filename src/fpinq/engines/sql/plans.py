@@ -1,6 +1,6 @@
-"""Plans to nested subqueries.
+"""Plans to nested subqueries; steps that look at one row at a time are one (docs/decisions/0109).
 
-Every relation has the columns c0, c1, … in the order of its schema: names that
+Every closed relation has the columns c0, c1, … in the order of its schema: names that
 a program chose stay outside. Inside a flatten, where every operator works on
 one person's rows at a time, a relation has the hidden column u as well, the
 person, and operators treat it as one more key; a relation without it is the
@@ -11,14 +11,16 @@ order decides which rows stay, it is the canonical one, over all columns, so
 that the result depends on the bag alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
-from typing import Protocol
 
 from fpinq.engines.sql import truncation
+from fpinq.engines.sql.aggregates import aggregate_inputs, grouped
+from fpinq.engines.sql.blocks import is_concat
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Bindings, Code, Parameters, render
+from fpinq.engines.sql.expressions import Bindings, Code, Layers, Parameters, render
+from fpinq.engines.sql.looks import Looks, NoLooks
 from fpinq.engines.sql.relations import (
     UNIT,
     Lowered,
@@ -30,14 +32,24 @@ from fpinq.engines.sql.relations import (
     rows_of_persons,
     table_of,
 )
-from fpinq.model.clamps import MAX_GRID, Clamp
+from fpinq.engines.sql.steps import (
+    combined,
+    either,
+    filtered,
+    keys_of,
+    mentioned_once,
+    never_empty,
+    present,
+    projected,
+    unit_of,
+)
 from fpinq.model.expressions import Expression, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term, apply
 from fpinq.model.transformations import (
-    Aggregate,
     Aggregates,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -62,49 +74,6 @@ from fpinq.model.transformations import (
 )
 
 
-class Looks(Protocol):
-    """What a lowering may ask about the data: which way is the faster one. All ways find the same rows.
-
-    Steady: no record decides how the others are worked on.
-    """
-
-    @property
-    def steady(self) -> bool:
-        """Whether the same steps are taken whatever the data is."""
-
-    def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
-        """The relation of the row numbers i beyond the first rows of each person, if there is one."""
-
-    def first_per_key(
-        self, source: str, keys: Sequence[str], by: Sequence[str], at_most: int, parameters: Parameters
-    ) -> str | None:
-        """The same rows as the dialect's, of a stored table, if there is a faster way to them."""
-
-    def keep(self, select: str) -> str | None:
-        """The name of a relation that holds what a SELECT gives that is used several times, if it is kept."""
-
-
-@dataclass(frozen=True)
-class NoLooks:
-    """Nothing is asked about the data."""
-
-    steady: bool = False
-
-    def cut(self, source: Stored, unit: int, at_most: int) -> str | None:
-        """None."""
-        return None
-
-    def first_per_key(
-        self, source: str, keys: Sequence[str], by: Sequence[str], at_most: int, parameters: Parameters
-    ) -> str | None:
-        """None."""
-        return None
-
-    def keep(self, select: str) -> str | None:
-        """None."""
-        return None
-
-
 class Lowering:
     """The SQL of one plan: what it binds, and the subplans it uses more than once."""
 
@@ -116,6 +85,7 @@ class Lowering:
         self.looks = looks or NoLooks()
         self.parameters = Parameters(dialect)
         self.shared: list[str] = []
+        self.lasts = True  # what is written means the same in another statement
         self._uses: dict[tuple[int, str], int] = {}
         self._done: dict[tuple[int, str], Lowered] = {}
 
@@ -124,25 +94,47 @@ class Lowering:
         self._count(plan, "")
         return self._plan(plan, "")
 
+    def again(self, table: Lowered) -> tuple["Lowering", Lowered]:
+        """The same relation for another statement: what is bound from here on, is bound there alone."""
+        other = Lowering(self.dialect, self.roots, NoLooks(self.looks.steady))
+        other.parameters, other.shared = self.parameters.copied(), [*self.shared]
+        return other, replace(table, layers=table.layers.copied() if table.layers else None)
+
     def statement(self, select: str) -> str:
         """A SELECT together with the subplans it uses."""
         return f"WITH {', '.join(self.shared)} {select}" if self.shared else select
 
     def rows(self, table: Lowered) -> str:
         """A SELECT of the rows of a relation, together with the subplans it uses."""
-        table = canonical(table, self.dialect)
-        return self.statement(f"SELECT {table.listed} FROM {table.source} AS d")
+        return self.statement(self._select(table))
 
-    def bindings(self, relation: Lowered, schema: Schema | None = None) -> Bindings:
-        """What an expression over the relation can read."""
-        schema = schema or relation.schema
-        return Bindings(dict(zip(schema.names(), relation.columns, strict=True)), schema, self.parameters)
+    def bindings(self, relation: Lowered, once: Container[str] = ()) -> Bindings:
+        """What an expression over the relation can read; the columns in `once` it reads once."""
+        schema, layers = relation.schema, relation.layers or Layers(frozenset(relation.names))
+        columns = dict(zip(schema.names(), relation.columns, strict=True))
+        return Bindings(columns, schema, self.parameters, layers, relation.tests, once)
+
+    def closed(self, table: Lowered) -> Lowered:
+        """The relation whose columns are c0, c1, … of its source, without raw floats."""
+        table = canonical(table, self.dialect)
+        if table.layers is None:
+            return table
+        columns = as_columns(table.columns)
+        return replace(table, source=f"({self._select(table)})", columns=columns, layers=None, tests=())
+
+    def _select(self, table: Lowered) -> str:
+        """A SELECT of the rows of a relation."""
+        table = canonical(table, self.dialect)
+        if table.layers is None:
+            return f"SELECT {table.listed} FROM {table.source} AS d"
+        return self.bindings(table).select(table.source, table.outputs)
 
     # ── terms ────────────────────────────────────────────────────────────────────────
 
     def _count(self, plan: Plan, persons: str) -> None:
         key = (id(plan), persons)
         self._uses[key] = self._uses.get(key, 0) + 1
+        self.parameters.written += self._uses[key] == 1
         if self._uses[key] == 1 and isinstance(plan, Term):
             if isinstance(plan.transformation, Flatten):
                 self._count(plan.transformation.body, _root(plan))
@@ -153,11 +145,26 @@ class Lowering:
     def _plan(self, plan: Plan, persons: str) -> Lowered:
         key = (id(plan), persons)
         if key not in self._done:
-            relation = self._lower(plan, persons)
-            if self._uses[key] > 1 and not _streams(plan):
-                relation = replace(relation, source=self._share(relation))
-            self._done[key] = replace(relation, streams=_streams(plan))
+            relation, streams = self._lower(plan, persons), self._streams(plan, persons)
+            if relation.streams != streams:
+                relation = replace(relation, streams=streams)
+            if self._uses[key] > 1:
+                relation = self._used_again(relation)
+            self._done[key] = relation
         return self._done[key]
+
+    def _streams(self, plan: Plan, persons: str) -> bool:
+        """Whether a plan is a stored table, row by row: cheaper to scan again than to keep."""
+        if isinstance(plan, Term) and isinstance(plan.transformation, Identity | Where | Select | PartOf):
+            return self._done[id(plan.arguments[0]), persons].streams
+        return isinstance(plan, RootTable)
+
+    def _used_again(self, relation: Lowered) -> Lowered:
+        """A relation that is used more than once: nothing is said of one use that the others see."""
+        if relation.streams:
+            return relation if relation.layers is None else self.closed(relation)
+        relation = self.closed(relation)
+        return replace(relation, source=self._share(relation))
 
     def _share(self, relation: Lowered) -> str:
         """The name of a relation that is used more than once."""
@@ -181,6 +188,8 @@ class Lowering:
                 root = _root(plan)
                 flat = self._for_everybody(self._plan(body, root), root)
                 return replace(flat, per_person=False)
+            case Term(transformation=Concat() | ConcatAll()):
+                return self._concat(plan, persons)
             case Term(transformation=transformation, arguments=arguments):
                 lowered: list[Lowered] = []
                 for argument in arguments:  # a comprehension would be one more frame per step
@@ -193,7 +202,7 @@ class Lowering:
                     case [only]:
                         return self._of_one(transformation, only, schema)
                     case _:
-                        left, right = (canonical(relation, self.dialect) for relation in lowered)
+                        left, right = map(self.closed, lowered)
                         return self._of_two(transformation, left, right, schema, persons)
 
     def _of_one(self, transformation: object, table: Lowered, schema: Schema) -> Lowered:
@@ -202,16 +211,17 @@ class Lowering:
                 return table
             case Where(predicate=predicate):
                 bindings = self.bindings(table)
-                return self._filter(bindings, table, bindings.output(predicate))
+                return filtered(table, bindings, bindings.output(predicate))
             case PartOf(by=by, index=index):
                 bindings = self.bindings(table)
-                key = bindings.output(by.key)
-                listed = bindings.literal(by.keys[index], key.type)
-                same = "IS NULL" if by.keys[index] is None else f"= {listed.sql}"
-                return self._filter(bindings, table, bindings.code(f"{key.sql} {same}", Type.BOOL, key))
+                key = by.keys[index]
+                codes = [bindings.output(expression) for expression in by.expressions]
+                same = bindings.are(codes, key if isinstance(key, tuple) else (key,))
+                return filtered(table, bindings, bindings.code(same, Type.BOOL, *codes))
             case Select(record=record):
-                bindings = self.bindings(table)
-                return _project(bindings, table, schema, [bindings.output(value) for _, value in record])
+                bindings = self.bindings(table, mentioned_once(table, record))
+                columns = tuple([bindings.output(value) for _, value in record])
+                return replace(table, schema=schema, columns=columns, layers=bindings.layers)
         table = canonical(table, self.dialect)
         match transformation:
             case SelectMany(records=records, at_most=at_most):
@@ -220,7 +230,11 @@ class Lowering:
                 bindings = self.bindings(table)
                 code = bindings.lower(value)
                 pieces = self.dialect.pieces(code.sql, at_most)
-                return _project(bindings, table, schema, [Code(pieces, Type.STRING, code.level)])
+                return projected(bindings, table, schema, [Code(pieces, Type.STRING, code.level)])
+            case GroupBy(keys=named, aggregates=aggregates):
+                return self._group_by(table, schema, [value for _, value in named], aggregates)
+        table = self.closed(table)
+        match transformation:
             case Distinct():
                 return replace(table, source=f"(SELECT DISTINCT {table.listed} FROM {table.source} AS d)")
             case Take(at_most=at_most):
@@ -229,8 +243,6 @@ class Lowering:
                 return self._first(table, keys, at_most)
             case UniqueBy(keys=keys):
                 return self._unique(table, keys)
-            case GroupBy(keys=keys, aggregates=aggregates):
-                return self._group_by(table, schema, [value for _, value in keys], aggregates)
         raise AssertionError("not a transformation of one table")
 
     def _of_two(
@@ -250,29 +262,51 @@ class Lowering:
         match transformation:
             case GroupJoin():
                 return self._group_join(transformation, left, right, schema)
-            case Concat():
-                return _combined(left, "UNION ALL", right)
             case Union(bag=bag):
-                return self._union_of_bags(left, right) if bag else _combined(left, "UNION", right)
+                return self._union_of_bags(left, right) if bag else combined(left, "UNION", right)
             case Intersect(bag=bag):
                 return self._compared(left, "INTERSECT ALL" if bag else "INTERSECT", right)
             case Except(bag=bag):
                 return self._compared(left, "EXCEPT ALL" if bag else "EXCEPT", right)
         raise AssertionError("not a transformation of two tables")
 
+    def _concat(self, plan: Term, persons: str) -> Lowered:
+        """All rows of all tables, one after the other: a concat of concats is one."""
+        tables = [self._plan(table, persons) for table in self._together(plan, persons)]
+        if any(table.per_person for table in tables):
+            tables = [self._for_everybody(table, persons) for table in tables]
+        tables = [canonical(table, self.dialect) for table in tables]
+        selects = [self._select(table) for table in tables]
+        # What is shared has its name in one statement only.
+        gathered = None if self.shared else self.looks.gather(selects, self.parameters)
+        self.lasts &= gathered is None
+        known = (reduce(Code.or_, codes) for codes in zip(*(table.columns for table in tables), strict=True))
+        source = gathered or f"({' UNION ALL '.join(selects)})"
+        return Lowered(source, tables[0].schema, as_columns(known), tables[0].per_person)
+
+    def _together(self, plan: Term, persons: str) -> Iterator[Plan]:
+        """The tables that a concat puts together, those of its own concats among them."""
+        waiting: list[Plan] = list(reversed(plan.arguments))
+        while waiting:
+            table = waiting.pop()
+            if is_concat(table) and self._uses[id(table), persons] == 1:
+                waiting += reversed(table.arguments)
+            else:
+                yield table
+
     def _compared(self, left: Lowered, how: str, right: Lowered) -> Lowered:
         """The left's rows that are, or are not, among the right's; as `_paired` where it has to be steady."""
         if not self.looks.steady:
-            return _combined(left, how, right)
+            return combined(left, how, right)
         marked = f"SELECT {left.listed}, FALSE AS z FROM {left.source} AS d"
-        source = f"({marked} {how} ({_never_empty(left.names, right.source)}))"
-        return _either(left, right, f"(SELECT {left.listed} FROM {source} AS d)")
+        source = f"({marked} {how} ({never_empty(left.names, right.source)}))"
+        return either(left, right, f"(SELECT {left.listed} FROM {source} AS d)")
 
     def _union_of_bags(self, left: Lowered, right: Lowered) -> Lowered:
         """The larger multiplicity: number the copies of a record on each side, then union."""
         number = f"{self.dialect.row_number(left.names, ())} AS n"
         sides = (f"SELECT {table.listed}, {number} FROM {table.source} AS d" for table in (left, right))
-        return _either(left, right, f"(SELECT {left.listed} FROM ({' UNION '.join(sides)}) AS d)")
+        return either(left, right, f"(SELECT {left.listed} FROM ({' UNION '.join(sides)}) AS d)")
 
     # ── rows ─────────────────────────────────────────────────────────────────────────
 
@@ -280,6 +314,7 @@ class Lowering:
         columns = columns_of(schema)
         types = schema.types()
         rows = table.rows or (tuple(None for _ in types),)
+        self.parameters.written += len(rows) * len(types)
         values = ", ".join(
             "(" + ", ".join(render(v, t, self.parameters) for v, t in zip(row, types, strict=True)) + ")"
             for row in rows
@@ -289,10 +324,6 @@ class Lowering:
         empty = "" if table.rows else " WHERE FALSE"
         return Lowered(f"(SELECT {typed} FROM (VALUES {values}) AS v({names}){empty})", schema, columns)
 
-    def _filter(self, bindings: Bindings, table: Lowered, predicate: Code) -> Lowered:
-        outputs = _outputs(table.columns, table.per_person)
-        return replace(table, source=f"({bindings.select(table.source, outputs, predicate)})")
-
     def _select_many(
         self, table: Lowered, schema: Schema, records: Sequence[Sequence[Expression]]
     ) -> Lowered:
@@ -301,7 +332,7 @@ class Lowering:
         columns = as_columns(reduce(Code.or_, codes) for codes in zip(*lowered, strict=True))
         listed = self.dialect.records([[code.sql for code in codes] for codes in lowered])
         outputs = [(name, Code(sql, Type.STRINGS)) for name, sql in listed]
-        source = f"({bindings.select(table.source, [*outputs, *_unit(table.per_person)])})"
+        source = f"({bindings.select(table.source, [*outputs, *unit_of(table.per_person)])})"
         return Lowered(source, schema, columns, table.per_person)
 
     # ── per key ──────────────────────────────────────────────────────────────────────
@@ -313,10 +344,10 @@ class Lowering:
         bindings = self.bindings(table)
         codes = [bindings.output(key) for key in keys]
         names = [f"k{i}" for i in range(len(codes))]
-        outputs = [*_outputs(table.columns, table.per_person), *zip(names, codes, strict=True)]
+        outputs = [*table.outputs, *zip(names, codes, strict=True)]
         sql = bindings.select(table.source, outputs)
         if not null:
-            sql = f"SELECT * FROM ({sql}) AS d WHERE {_present(names)}"
+            sql = f"SELECT * FROM ({sql}) AS d WHERE {present(names)}"
         return f"({sql})", names
 
     def _first(self, table: Lowered, keys: Sequence[Expression], at_most: int) -> Lowered:
@@ -331,13 +362,13 @@ class Lowering:
     def _first_per_key(
         self, table: Lowered, source: str, names: Sequence[str], at_most: int, keys: Sequence[Expression]
     ) -> str:
-        groups, by = _all(table, names), truncation.order(table, self.dialect, keys)
+        groups, by = keys_of(table, names), truncation.order(table, self.dialect, keys)
         asked = (source, groups, by, at_most)
         faster = self.looks.first_per_key(*asked, self.parameters) if table.streams else None
         return faster or self.dialect.first_per_key(*asked)
 
     def _unique_per_key(self, table: Lowered, source: str, names: Sequence[str]) -> str:
-        return truncation.unique_per_key(table, source, _all(table, names), self.dialect)
+        return truncation.unique_per_key(table, source, keys_of(table, names), self.dialect)
 
     def _unique(self, table: Lowered, keys: Sequence[Expression]) -> Lowered:
         unique = self._unique_per_key(table, *self._keyed(table, keys))
@@ -352,14 +383,14 @@ class Lowering:
         if cut is None:
             return self._first(rows_of_persons(stored, unit, self.dialect), (), at_most)
         rows = rows_of_persons(stored, unit, self.dialect, numbered=True)
-        kept = self.dialect.semi_join(rows.source, cut, "l.i = r.i", keep=False)
+        kept = self.dialect.semi_join(str(rows.source), cut, "l.i = r.i", keep=False)
         return replace(rows, source=f"(SELECT {rows.listed} FROM {kept})")
 
     def _for_everybody(self, table: Lowered, root: str) -> Lowered:
         """A table that is the same for everybody as one copy per person."""
         if table.per_person:
             return table
-        persons = self.roots[root]
+        table, persons = self.closed(table), self.roots[root]
         assert isinstance(persons, StoredPersons)
         ids = []
         for stored in persons.tables.values():
@@ -381,11 +412,11 @@ class Lowering:
     ) -> Lowered:
         bindings = self.bindings(table)
         codes = [bindings.output(key) for key in keys]
-        inputs, sums = _aggregate_inputs(bindings, aggregates, "a")
+        inputs, sums = aggregate_inputs(bindings, aggregates, "a")
         names = [f"c{i}" for i in range(len(keys))]
-        outputs = [*zip(names, codes, strict=True), *inputs, *_unit(table.per_person)]
+        outputs = [*zip(names, codes, strict=True), *inputs, *unit_of(table.per_person)]
         inner = bindings.select(table.source, outputs or [("one", Code("1", Type.INT64))])
-        return _grouped(table, schema, f"({inner})", names, as_columns(codes), [*sums])
+        return grouped(table, schema, f"({inner})", names, as_columns(codes), [*sums])
 
     def _group_join(self, join: GroupJoin, left: Lowered, right: Lowered, schema: Schema) -> Lowered:
         """One grouping of both sides' rows: a row leaves the other side's inputs null."""
@@ -396,7 +427,7 @@ class Lowering:
         ):
             bindings = self.bindings(table)
             codes = [bindings.output(key) for key in keys]
-            inputs, sums = _aggregate_inputs(bindings, aggregates, prefix, members=f"{prefix}m")
+            inputs, sums = aggregate_inputs(bindings, aggregates, prefix, members=f"{prefix}m")
             sides.append((table, bindings, codes, inputs, sums))
         names = [f"c{i}" for i in range(len(join.names))]
         selects = []
@@ -405,13 +436,13 @@ class Lowering:
                 (name, Code(self.dialect.null(code.type), code.type)) for name, code in sides[1 - side][3]
             ]
             both = [*inputs, *other] if side == 0 else [*other, *inputs]
-            outputs = [*zip(names, codes, strict=True), *both, *_unit(table.per_person)]
+            outputs = [*zip(names, codes, strict=True), *both, *unit_of(table.per_person)]
             selects.append(
-                f"SELECT * FROM ({bindings.select(table.source, outputs)}) AS d WHERE {_present(names)}"
+                f"SELECT * FROM ({bindings.select(table.source, outputs)}) AS d WHERE {present(names)}"
             )
         known = [a.or_(b) for a, b in zip(as_columns(sides[0][2]), as_columns(sides[1][2]), strict=True)]
         sums = [*sides[0][4], *sides[1][4]]
-        return _grouped(left, schema, f"({' UNION ALL '.join(selects)})", names, known, sums)
+        return grouped(left, schema, f"({' UNION ALL '.join(selects)})", names, known, sums)
 
     # ── joins ────────────────────────────────────────────────────────────────────────
 
@@ -432,7 +463,7 @@ class Lowering:
         both = joined_schema(left.schema, right.schema)
         pairs = Lowered(source, both, (*left.columns, *shifted), left.per_person or right.per_person)
         bindings = self.bindings(pairs)
-        return _project(bindings, pairs, schema, [bindings.output(value) for _, value in join.record])
+        return projected(bindings, pairs, schema, [bindings.output(value) for _, value in join.record])
 
     def _truncated(
         self, table: Lowered, keys: Sequence[Expression], truncation: Truncation, *, null: bool = False
@@ -448,7 +479,7 @@ class Lowering:
     def _semi_join(self, join: SemiJoin, left: Lowered, right: Lowered) -> Lowered:
         lefts, names = self._keyed(left, join.left_keys)
         rights, _ = self._keyed(right, join.right_keys, null=False)
-        pair = self._paired(lefts, right, rights, _all(right, names))
+        pair = self._paired(lefts, right, rights, keys_of(right, names))
         return replace(
             left, source=f"(SELECT {left.listed} FROM {self.dialect.semi_join(*pair, keep=join.keep)})"
         )
@@ -464,146 +495,10 @@ class Lowering:
             return lefts, rights, " AND ".join(f"l.{name} = r.{name}" for name in names)
         listed = [*right.names, *(name for name in names if name != UNIT)]
         on = " AND ".join(self.dialect.same(f"l.{name}", f"r.{name}") for name in [*names, "z"])
-        return f"(SELECT *, FALSE AS z FROM {lefts} AS d)", f"({_never_empty(listed, rights)})", on
-
-
-# ── columns ──────────────────────────────────────────────────────────────────────────
-
-
-def _all(table: Lowered, names: Sequence[str]) -> list[str]:
-    """The keys that rows are told by: the names, and the person."""
-    return [*names, *[UNIT] * table.per_person]
-
-
-def _present(names: Iterable[str]) -> str:
-    return " AND ".join(f"{name} IS NOT NULL" for name in names)
-
-
-def _unit(per_person: bool) -> list[tuple[str, Code]]:
-    return [(UNIT, Code(UNIT, Type.STRING))] if per_person else []
-
-
-def _outputs(columns: Iterable[Code], per_person: bool) -> list[tuple[str, Code]]:
-    return [(column.sql, column) for column in columns] + _unit(per_person)
-
-
-def _project(bindings: Bindings, table: Lowered, schema: Schema, codes: Sequence[Code]) -> Lowered:
-    """One column for each code."""
-    columns = as_columns(codes)
-    named = [(column.sql, code) for column, code in zip(columns, codes, strict=True)]
-    source = f"({bindings.select(table.source, [*named, *_unit(table.per_person)])})"
-    return Lowered(source, schema, columns, table.per_person)
-
-
-def _never_empty(listed: Sequence[str], source: str) -> str:
-    """The rows of a source, marked as such, and one more that is marked otherwise."""
-    nothing = ", ".join(["NULL"] * len(listed))
-    return f"SELECT {', '.join(listed)}, FALSE AS z FROM {source} AS d UNION ALL SELECT {nothing}, TRUE"
-
-
-def _combined(left: Lowered, how: str, right: Lowered) -> Lowered:
-    sides = (f"SELECT {table.listed} FROM {table.source} AS d" for table in (left, right))
-    return _either(left, right, f"({f' {how} '.join(sides)})")
-
-
-def _either(left: Lowered, right: Lowered, source: str) -> Lowered:
-    """A source of rows of two sides."""
-    columns = tuple(a.or_(b) for a, b in zip(left.columns, right.columns, strict=True))
-    return replace(left, source=source, columns=columns)
-
-
-# ── aggregates ───────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """An aggregate: what the grouping computes, and the column it becomes."""
-
-    computed: tuple[tuple[str, str], ...]
-    result: Code
-
-
-def _aggregate_inputs(
-    bindings: Bindings, aggregates: Aggregates, prefix: str, members: str | None = None
-) -> tuple[list[tuple[str, Code]], list[_Sum]]:
-    """The columns to aggregate, and how. `members` is a column that is null where a row is no member."""
-    inputs: list[tuple[str, Code]] = []
-    sums: list[_Sum] = []
-    if members is not None:
-        inputs.append((members, Code("1", Type.INT64)))
-    for number, (_, aggregate) in enumerate(aggregates):
-        name = f"{prefix}{number}"
-        sums.append(_aggregate(bindings, aggregate, name, members, inputs))
-    return inputs, sums
-
-
-def _aggregate(
-    bindings: Bindings, aggregate: Aggregate, name: str, members: str | None, inputs: list[tuple[str, Code]]
-) -> _Sum:
-    type_ = aggregate.type_in(bindings.schema)
-    match aggregate.function, aggregate.value:
-        case "count", _:
-            count = Code(f"n{name}", type_, atom=True, low=0)
-            return _Sum(((count.sql, f"count({members or '*'})"),), count)
-        case ("min" | "max") as function, value if value is not None and not isinstance(value, Clamp):
-            code = bindings.output(value)
-            inputs.append((name, code))
-            extreme = replace(code, sql=f"m{name}", level=0, weight=1, atom=True)
-            return _Sum(((extreme.sql, bindings.dialect.extreme(function, name, code.type)),), extreme)
-        case function, Clamp() as clamp:
-            inputs.append((name, bindings.quantise(clamp)))
-            aggregates = bindings.dialect.wide_sum(name, clamp.magnitude)
-            sums = [(f"s{name}_{i}", sql) for i, sql in enumerate(aggregates)]
-            total = f"({bindings.dialect.total([column for column, _ in sums])})"
-            if type_ is Type.INT64:
-                return _Sum(tuple(sums), Code(total, type_))
-            amount = _on_the_grid(bindings, total, clamp)
-            if function != "average":
-                return _Sum(tuple(sums), Code(amount, type_))
-            double = bindings.dialect.type_name(Type.FLOAT64)
-            members_sql = f"CASE WHEN n{name} > 0 THEN CAST(n{name} AS {double}) END"
-            mean = f"({amount} / {members_sql} + {bindings.double(0.0)})"
-            return _Sum((*sums, (f"n{name}", f"count({name})")), Code(mean, type_))
-    raise AssertionError("not an aggregate")
-
-
-def _on_the_grid(bindings: Bindings, total: str, clamp: Clamp) -> str:
-    """A sum of grid points as a double; null where it is not exact."""
-    exact = f"{total} BETWEEN {bindings.integer(-MAX_GRID)} AND {bindings.integer(MAX_GRID)}"
-    points = f"CAST(CASE WHEN {exact} THEN {total} END AS {bindings.dialect.type_name(Type.FLOAT64)})"
-    return f"({bindings.dialect.multiply_floats(points, bindings.double(clamp.step))})"
-
-
-def _grouped(
-    table: Lowered,
-    schema: Schema,
-    source: str,
-    names: Sequence[str],
-    known: Sequence[Code],
-    sums: Sequence[_Sum],
-) -> Lowered:
-    """One row per key, and per person: the keys, then the aggregates."""
-    groups = [*names, *[UNIT] * table.per_person]
-    computed = [f"{sql} AS {name}" for aggregate in sums for name, sql in aggregate.computed]
-    # A group without keys exists only if it has a member.
-    end = f"GROUP BY {', '.join(groups)}" if groups else "HAVING count(*) > 0"
-    inner = f"(SELECT {', '.join([*groups, *computed]) or '1'} FROM {source} AS d {end})"
-    codes = [*known, *(aggregate.result for aggregate in sums)]
-    columns = as_columns(codes)
-    outer = [f"{code.sql} AS {column.sql}" for code, column in zip(codes, columns, strict=True)]
-    outer += [UNIT] * table.per_person
-    source = f"(SELECT {', '.join(outer)} FROM {inner} AS d)"
-    return Lowered(source, schema, columns, table.per_person)
+        return f"(SELECT *, FALSE AS z FROM {lefts} AS d)", f"({never_empty(listed, rights)})", on
 
 
 def _root(flatten: Term) -> str:
     (root,) = flatten.arguments
     assert isinstance(root, RootTable)
     return root.root
-
-
-def _streams(plan: Plan) -> bool:
-    """Whether a plan is a stored table, row by row: cheaper to scan again than to keep."""
-    while isinstance(plan, Term) and isinstance(plan.transformation, Identity | Where | Select | PartOf):
-        (plan,) = plan.arguments
-    return isinstance(plan, RootTable)

@@ -1,11 +1,13 @@
 """Relations: what a plan is lowered to, and the stored tables at its leaves."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Code
-from fpinq.model.expressions import Schema
+from fpinq.engines.sql.expressions import Code, Layers
+from fpinq.engines.sql.scans import Scan
+from fpinq.model.expressions import Schema, Type
+from fpinq.model.frozen import dataclass
 from fpinq.model.plans import Persons
 
 UNIT = "u"
@@ -18,7 +20,7 @@ class Stored:
     `row` is the SQL of a row's number, None if rows have none.
     """
 
-    relation: str
+    relation: str | Scan
     schema: Schema
     raw: frozenset[int] = frozenset()
     row: str | None = None
@@ -34,24 +36,36 @@ class StoredPersons:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A plan as something to select FROM, with what is known about its columns."""
+    """A plan as something to select FROM, with what is known about its columns.
 
-    source: str
+    *Closed*, the columns are c0, c1, … of the source. *Open*, they are codes over its layers, of
+    the rows that pass the tests: what steps that look at one row at a time have said so far.
+    """
+
+    source: str | Scan
     schema: Schema
     columns: tuple[Code, ...]
     per_person: bool = False
     # A stored table, row by row: cheap to read twice.
     streams: bool = False
+    layers: Layers | None = None
+    tests: tuple[Code, ...] = ()
 
     @property
     def names(self) -> list[str]:
-        """All columns, also the person."""
+        """All columns of a closed one, also the person."""
         return [column.sql for column in self.columns] + [UNIT] * self.per_person
 
     @property
     def listed(self) -> str:
-        """All columns, as SELECT lists them."""
+        """All columns of a closed one, as SELECT lists them."""
         return ", ".join(self.names)
+
+    @property
+    def outputs(self) -> list[tuple[str, Code]]:
+        """All columns, under the names that they have once it is closed."""
+        named = [(f"c{i}", column) for i, column in enumerate(self.columns)]
+        return named + [(UNIT, Code(UNIT, Type.STRING))] * self.per_person
 
 
 def columns_of(schema: Schema) -> tuple[Code, ...]:
@@ -78,17 +92,21 @@ def rows_of_persons(source: Stored, unit: int, dialect: Dialect, *, numbered: bo
     listed += [f"{source.row} AS i"] if numbered else []
     everybody = f"(SELECT {', '.join(listed)} FROM {table.source} AS d)"
     somebody = f"(SELECT * FROM {everybody} AS d WHERE {UNIT} IS NOT NULL)"
-    return Lowered(somebody, source.schema, canonical(table, dialect).columns, True)
+    return Lowered(somebody, source.schema, as_columns(canonical(table, dialect).columns), True)
 
 
 def canonical(table: Lowered, dialect: Dialect) -> Lowered:
     """The table without raw floats."""
     if not any(column.raw for column in table.columns):
         return table
-    listed = [f"{_canonical_sql(column, dialect)} AS {column.sql}" for column in table.columns]
-    listed += [UNIT] * table.per_person
-    columns = tuple(replace(c, raw=False, weight=3 * c.weight) if c.raw else c for c in table.columns)
-    return replace(table, source=f"(SELECT {', '.join(listed)} FROM {table.source} AS d)", columns=columns)
+    columns = tuple(_canonical(column, dialect) if column.raw else column for column in table.columns)
+    layers = table.layers or Layers(frozenset(table.names))
+    return replace(table, columns=columns, layers=layers)
+
+
+def _canonical(column: Code, dialect: Dialect) -> Code:
+    sql = f"({dialect.canonical(column.sql)})"
+    return replace(column, sql=sql, raw=False, atom=False, weight=3 * column.weight)
 
 
 def _canonical_sql(column: Code, dialect: Dialect) -> str:

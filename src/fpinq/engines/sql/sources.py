@@ -6,12 +6,14 @@ value but the one from integers to floats; a text longer than its column's publi
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fpinq.engines.sql.dialect import Dialect
-from fpinq.engines.sql.expressions import Bindings, Code, Parameters
+from fpinq.engines.sql.expressions import Bindings, Code, Layers, Parameters
+from fpinq.engines.sql.scans import Scan
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import COLUMN_TYPES, Schema, Type
+from fpinq.model.frozen import dataclass
 from fpinq.model.operators import MAX_STRING
 
 
@@ -98,32 +100,36 @@ def within_lengths(
 
 def within(text: str, most: int, dialect: Dialect) -> str:
     """A text, or null if it has more characters than that."""
-    # Bytes are counted at once, characters only where there are more bytes than that.
-    short = f"{dialect.octets(text)} <= {most} OR {dialect.characters(text)} <= {most}"
-    return f"CASE WHEN {short} THEN {text} END"
+    # Bytes are counted at once, characters only where bytes do not tell: of a text that is far too long
+    # nothing is read. No character has more than four. A CASE that all rows are in passes a column on as it
+    # is, with the dictionary that a file has of it.
+    octets, characters = dialect.octets(text), dialect.characters(text)
+    counted = f"CASE WHEN {octets} <= {4 * most} THEN {characters} <= {most} ELSE FALSE END"
+    return f"CASE WHEN {octets} <= {most} THEN {text} WHEN {counted} THEN {text} END"
 
 
 def as_relation(
     columns: Sequence[Converted], source: str, dialect: Dialect, *, lazy: bool, row: str | None = None
-) -> tuple[str, Schema, frozenset[int]]:
-    """The SELECT of converted columns as c0, c1, … (and its row's number i), and which may hold NaN or −0.
+) -> tuple[Scan, Schema, frozenset[int]]:
+    """Converted columns as c0, c1, … (and its row's number i), and which may hold NaN or −0.
 
     These stay only where the data is read again each time: not every use of a
     column needs them removed.
     """
     if not columns:
         raise BadData("the data has no columns")
-    listed = ", ".join(
-        f"{dialect.canonical(column.sql) if column.raw and not lazy else column.sql} AS c{i}"
+    listed = [
+        (f"c{i}", dialect.canonical(column.sql) if column.raw and not lazy else column.sql)
         for i, column in enumerate(columns)
-    )
+    ]
     if row is not None:
-        listed += f", {row} AS i"
+        listed.append(("i", row))
     raw = frozenset(i for i, column in enumerate(columns) if column.raw and lazy)
-    return f"SELECT {listed} FROM {source}", Schema(tuple((c.name, c.type) for c in columns)), raw
+    return Scan(tuple(listed), source), Schema(tuple((c.name, c.type) for c in columns)), raw
 
 
 def of_fields(width: int, parameters: Parameters) -> Bindings:
     """What an expression over the fields f0, f1, … of a line of text can read."""
     columns = {f"f{i}": Code(f"f{i}", Type.STRING, atom=True) for i in range(width)}
-    return Bindings(columns, Schema.of(dict.fromkeys(columns, Type.STRING)), parameters)
+    schema = Schema.of(dict.fromkeys(columns, Type.STRING))
+    return Bindings(columns, schema, parameters, Layers(frozenset(columns)))
