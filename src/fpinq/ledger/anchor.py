@@ -16,7 +16,6 @@ nothing; and it keeps, durably, whichever of the two has the greater number.
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
@@ -103,6 +102,8 @@ class AnchorCommand:
 
     def hold(self, mark: Mark | None) -> Mark | None:
         """What the command prints."""
+        import subprocess  # slow to import, and seldom needed
+
         try:
             ran = subprocess.run(
                 self._command,

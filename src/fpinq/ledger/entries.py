@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
+from json.encoder import encode_basestring_ascii
 from types import NoneType
 from typing import Any, NamedTuple
 
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
-from fpinq.ledger.wire import canonical, from_json, to_json
+from fpinq.ledger.wire import FEW, are_numbers, canonical, from_json, to_json
 from fpinq.model.actions import Action
 from fpinq.model.closed import check_closed
 from fpinq.model.errors import BadAction
@@ -60,13 +61,26 @@ class Line(NamedTuple):
 EVERY = frozenset({"kind", "seq", "previous", "at", "totals"})
 
 
-def line(head: Head, body: Event, at: str, totals: str) -> Line:
-    """The next entry after head. The time is for people: nothing is decided by it."""
-    fields = to_json(body)
-    del fields["op"]
-    fields |= {"kind": body.kind, "seq": head.seq + 1, "previous": head.hash, "at": at, "totals": totals}
-    text = canonical(fields)
+def line(head: Head, body: Event, at: str, totals: str, action: str | None = None) -> Line:
+    """The next entry after head. The time is for people: nothing is decided by it.
+
+    action is the `action_text` of a step, where it is known already.
+    """
+    every = {"kind": body.kind, "seq": head.seq + 1, "previous": head.hash, "at": at, "totals": totals}
+    if action is not None and isinstance(body, Took):
+        own = {"session": body.session, "analyst": body.analyst, "request": body.request}
+        fields = {**own, "rule": body.rule.value, "charged": to_json(body.charged), **every}
+        text = action[:-1] + _after_action(fields)
+    else:
+        fields = {**to_json(body), **every}
+        del fields["op"]
+        text = canonical(fields)
     return Line(head.seq + 1, hash_of(text), text, *_filed(fields))
+
+
+def action_text(action: Action) -> str:
+    """How the entry of an action begins; BadWire if it cannot be written."""
+    return canonical(to_json({"action": action}))
 
 
 def hash_of(text: str) -> str:
@@ -136,13 +150,15 @@ def body_from(seq: int, fields: Mapping[str, Any]) -> Event:
 
 # Programs ask the same things again: this many are read once.
 MAX_DECODED = 20_000
-# What the entries of a step and of an answer say, and nothing else.
-_ACTION = EVERY | {"session", "analyst", "request", "action", "rule", "charged"}
-_ANSWER = EVERY | {"answers", "released"}
-_NAME = (str, NoneType)
+# How much the entries of a step and of an answer say; under which names, their texts are compared for.
+_ACTION = len(EVERY | {"session", "analyst", "request", "action", "rule", "charged"})
+_ANSWER = len(EVERY | {"answers", "released"})
+_NAMES = (str, NoneType)
+# What comes after the action of a step: no name within an action, and within a text its quotes are escaped.
+_AFTER_ACTION = ',"analyst":'
 # How a rule stands in an entry: whoever looks only for what is charged looks for this.
 WRITTEN: Mapping[Rule, str] = {rule: f'"rule":{canonical(rule.value)}' for rule in Rule}
-_RULES: Mapping[str, tuple[Rule, str]] = {rule.value: (rule, WRITTEN[rule]) for rule in Rule}
+_RULES: Mapping[str, Rule] = {rule.value: rule for rule in Rule}
 
 
 class Reader:
@@ -152,48 +168,87 @@ class Reader:
         self._actions: dict[str, Action] = {}
 
     def event(self, stored: Line, fields: Mapping[str, Any]) -> Event:
-        """What an entry's fields say; LedgerCorrupt if it cannot be read, or is not as it is written."""
-        kind = fields["kind"]
-        if kind not in (Took.kind, Recorded.kind):
-            return body_from(stored.seq, fields)
+        """What an entry's fields say; LedgerCorrupt if it cannot be read, or is not as it is written.
+
+        An entry has the one text that its fields have: nobody can read something else in it.
+        """
         try:
-            return self._took(stored.text, fields) if kind == Took.kind else _recorded(fields)
+            match fields["kind"]:
+                case Took.kind:
+                    return self._took(stored.text, fields)
+                case Recorded.kind:
+                    return _recorded(stored.text, fields)
+            _check_written(stored.text, canonical(fields))
         except (BadWire, BadAction, TypeError, AttributeError, KeyError) as error:
             raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
+        return body_from(stored.seq, fields)
 
     def _took(self, text: str, fields: Mapping[str, Any]) -> Took:
-        action = self._action(text, fields["action"])
-        rule, written = _RULES[fields["rule"]]
-        if fields.keys() != _ACTION:
+        if len(fields) != _ACTION:
             raise BadWire("it says more than an action does")
-        if written not in text:
-            raise BadWire("its rule is not as it is written")
+        begins = text[: text.find(_AFTER_ACTION)]
+        action = self._action(begins, fields["action"])
+        rule = _RULES[fields["rule"]]
+        _check_written(text, begins + _after_action(fields))
         session, analyst = fields["session"], fields["analyst"]
-        if type(session) is not str or session == OWNER or type(analyst) not in _NAME:
+        if type(session) is not str or session == OWNER or type(analyst) not in _NAMES:
             raise BadWire("its session or its analyst is no name")
         charged = {root: _charge(cost) for root, cost in fields["charged"].items()}
         return Took(session, analyst, fields["request"], action, rule, charged)
 
-    def _action(self, text: str, data: Any) -> Action:
-        # Keys are sorted and written once, so a text begins with its one action, up to what comes next;
-        # nothing within an action is called so, and within a string the quotes would be escaped.
-        if text.rfind('"action":') != 1:
-            raise BadWire("its action is not where it belongs")
-        key = text[: text.find(',"analyst":')]
-        found = self._actions.get(key)
+    def _action(self, begins: str, data: Any) -> Action:
+        found = self._actions.get(begins)
         if found is None:
             if len(self._actions) >= MAX_DECODED:
                 self._actions.clear()
+            _check_written(begins + "}", canonical({"action": data}))
             found = from_json(data, Action)
             check_closed(found, Action)
-            self._actions[key] = found
+            self._actions[begins] = found
         return found
 
 
-def _recorded(fields: Mapping[str, Any]) -> Recorded:
-    if fields.keys() != _ANSWER:
+def _check_written(text: str, written: str) -> None:
+    """BadWire unless a text is the one that is written."""
+    if text != written:
+        raise BadWire("it is not as it is written")
+
+
+def _after_action(f: Mapping[str, Any]) -> str:
+    """What `canonical` writes of a step behind its action: in the order of the names."""
+    charged = ",".join([f"{_text(root)}:{_text(cost)}" for root, cost in sorted(f["charged"].items())])
+    return (
+        f'{_AFTER_ACTION}{_name(f["analyst"])},"at":{_text(f["at"])},"charged":{{{charged}}},"kind":"action",'
+        f'"previous":{_text(f["previous"])},"request":{_name(f["request"])},"rule":{_text(f["rule"])},'
+        f'"seq":{f["seq"]!r},"session":{_text(f["session"])},"totals":{_text(f["totals"])}}}'
+    )
+
+
+# A text as JSON writes it; TypeError if it is something else.
+_text = encode_basestring_ascii
+
+
+def _name(value: Any) -> str:
+    """A text, or none."""
+    return "null" if value is None else _text(value)
+
+
+def _recorded(text: str, f: Mapping[str, Any]) -> Recorded:
+    if len(f) != _ANSWER:
         raise BadWire("it says more than an answer does")
-    return Recorded(fields["answers"], tuple([_released(each) for each in fields["released"]]))
+    released: tuple[Released, ...]
+    if len(f["released"]) > FEW and type(f["released"]) is list and are_numbers(f["released"]):
+        released = tuple(map(tuple, f["released"]))
+    else:
+        released = tuple([_released(each) for each in f["released"]])
+    # All of them are integers, which Python writes as JSON does, but for spaces.
+    numbers = repr(f["released"]).replace(" ", "")
+    written = (
+        f'{{"answers":{f["answers"]!r},"at":{_text(f["at"])},"kind":"answer","previous":{_text(f["previous"])},'
+        f'"released":{numbers},"seq":{f["seq"]!r},"totals":{_text(f["totals"])}}}'
+    )
+    _check_written(text, written)
+    return Recorded(f["answers"], released)
 
 
 def _released(each: Any) -> Released:

@@ -20,6 +20,7 @@ __all__ = [
     "RegisteredDifferently",
     "RequestReused",
     "SameData",
+    "SessionTooLarge",
     "TooManyQueries",
 ]
 
@@ -34,6 +35,17 @@ class RequestReused(ProgramError):
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         super().__init__(f"request id {request_id!r} was used for another action: send a new id with it")
+
+
+class SessionTooLarge(ProgramError):
+    """A session whose tables would take more memory than one session's may. Nothing was charged."""
+
+    def __init__(self, at_most: int) -> None:
+        self.at_most = at_most
+        super().__init__(
+            f"the tables of a session take about {at_most} bytes at most, and would take more: "
+            "use their names again, or begin another session"
+        )
 
 
 class LedgerCorrupt(LedgerError):

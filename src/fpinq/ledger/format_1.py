@@ -85,7 +85,7 @@ def check_kept(pages: Pages) -> dict[str, Fraction]:
 
 def _are_same(roots: list[Registered], budgets: Budgets) -> bool:
     """Whether the roots are those of then. How contents are sealed is the ledger's own affair."""
-    then = budgets.roots.values()
+    then = budgets.listed.values()
     return [_promise(root) for root in roots] == [_promise(root) for root in then]
 
 
@@ -140,12 +140,12 @@ class _Reading:
         self.sessions[event.session] = session
         if event.rule is Rule.QUERY:
             assert isinstance(event.action, Query)
-            self.awaited[seq] = len(event.action.queries)
+            self.awaited[seq] = event.action.parts
 
     def _stepped(self, session: Session, event: Took) -> Session:
         """The session after a step; its charge is the recorded one, which is not less than the kernel's."""
         try:
-            decision = decide(alone(self.budgets, session), session, event.action)
+            decision = decide(alone(self.budgets, session, session.taken), session, event.action)
         except ProgramError as error:
             raise NotAsRecorded(f"the kernel refuses the action: {error}") from None
         if decision.transition.rule is not event.rule:

@@ -7,15 +7,18 @@ used again for something else. One that is added has a default, and `?`: it may 
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import Any
+
+from fpinq.model.frozen import dataclass
 
 FORMS = {
     # actions
     "silent": "",
     "assign": "target transformation arguments?",
     "partition": "targets table by",
+    "numbered": "stem number",
     "query": "table epsilon queries by?",
     "ask_scale": "table",
     "ask_budget": "",
@@ -38,6 +41,7 @@ FORMS = {
     "limit_per_key": "at_most keys",
     "unique_by": "keys",
     "concat": "",
+    "concat_all": "tables",
     "union": "bag?",
     "intersect": "bag?",
     "except": "bag?",
@@ -52,6 +56,7 @@ FORMS = {
     "all": "",
     "aggregate": "function value?",
     "partitioning": "key keys",
+    "product": "of",
     "clamp": "value lower upper step?",
     # expressions
     "column": "name",
@@ -61,11 +66,19 @@ FORMS = {
     "count": "",
     "sum": "of",
     "moments": "of degree",
+    "summary": "of degree",
+    "offset": "of",
+    "cross_moments": "of degrees weight squares",
+    "tally": "value values",
     "frequencies": "of",
     "tree": "of branching height",
     "rank": "of fraction",
     "ranks": "of fractions",
+    "brackets": "of fractions below above",
+    "depth": "of records",
     "choice": "of",
+    "balance": "of fineness least_above least_below about?",
+    "several": "of weights",
     # plans and shapes
     "root": "root",
     "person_table": "table at_most",

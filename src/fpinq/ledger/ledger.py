@@ -1,35 +1,39 @@
 """The ledger: the kernel's step inside a database's transaction.
 
-An action is one transaction: lock the head, catch up with what other processes
-wrote, step, write the entry, charge, commit. What the step read is what it
-charges, whoever else is there; and when `act` returns a measurement, its charge
-is on disk. Only then may it be measured, and only what `answer` returns may be
-released.
+An action is a step in a transaction: lock the head, catch up with what other
+processes wrote, step, write the entry, charge, commit. What the step read is what
+it charges, whoever else is there; and when `act` returns a measurement, its
+charge is on disk. Only then may it be measured, and only what `answer` returns may
+be released. Steps that wait at the same time are one transaction (`together`).
 """
 
 import hmac
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+from fpinq.ledger.acted import Acted, Check
 from fpinq.ledger.alike import ColumnHashes, is_alike
 from fpinq.ledger.alike import sealed as sealed_columns
 from fpinq.ledger.anchor import Anchor, Mark, check_held, lost
-from fpinq.ledger.entries import OWNER, START, Head, Line, body_of, check_line, line, parsed
-from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, RequestReused
-from fpinq.ledger.kept import Kept
-from fpinq.ledger.opening import look, read_accounts, take_owners
-from fpinq.ledger.process import Alone, this_process
-from fpinq.ledger.store import PAGE, Pages, Store
-from fpinq.ledger.totals import Totals
-from fpinq.ledger.wire import encode
-from fpinq.model.actions import Action, Asking, AskPrice, Query, Silent, TableVariable
+from fpinq.ledger.entries import OWNER, START, Head, Line, action_text, body_of, check_line, parsed
+from fpinq.ledger.errors import LedgerCorrupt, LedgerRolledBack, NoLedger, RequestReused, SessionTooLarge
+from fpinq.ledger.kept import MAX_BYTES, Kept, Program
+from fpinq.ledger.opening import RECENT, look, read_accounts, take_owners
+from fpinq.ledger.process import IN_THE_MIDDLE, Alone, this_process
+from fpinq.ledger.store import HEAD, MAX_SEQ, PAGE, Pages, Sought, Store, head_of
+from fpinq.ledger.together import Behind, Large, Step, Together, alone
+from fpinq.ledger.totals import NONE
+from fpinq.ledger.writing import Writing
+from fpinq.model.actions import Action, Asking, AskPrice, Query, Silent
+from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.epsilon import epsilon as exact_epsilon
 from fpinq.model.errors import (
     KernelViolation,
@@ -40,15 +44,13 @@ from fpinq.model.errors import (
     SameData,
     UnknownTable,
 )
-from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze
+from fpinq.model.events import Began, Froze, Recorded, Registered, Took, Unfroze
 from fpinq.model.expressions import Schema
+from fpinq.model.frozen import dataclass
 from fpinq.model.plans import Shape
-from fpinq.model.semantics import BOTTOM, TAU, Configuration, Label, Rule, measure
+from fpinq.model.semantics import BOTTOM, TAU, Configuration, Measure, Rule, measure
 from fpinq.model.sessions import (
-    Account,
-    Amounts,
     Budgets,
-    Session,
     changed,
     check_owner,
     check_queries,
@@ -69,22 +71,29 @@ MAX_NAME = 200
 # What no ledger has as its head: read everything.
 UNKNOWN = Head(-2, "")
 
-Check = Callable[[Label], None]
+# How many entries of a session, and of how many characters, are followed while everybody waits; and how many
+# are read at a time otherwise.
+FEW = 50
+SHORT = 100_000
+OF_A_SESSION = 100
+# A query of more characters, with those of its tables, is computed while others act, before it is taken.
+LARGE = 100_000
+# How many queries without an answer are remembered.
+MAX_ASKED = 10_000
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Acted:
-    """What became of an action. A Measure is charged for: measure it, then `answer`.
+class Past(NamedTuple):
+    """A session as it was after an entry, in a ledger that was loaded so often.
 
-    `released` is there if this request was answered before: then that is the
-    answer, and nothing is left to measure. `seq` is the entry; asking for public facts leaves none.
+    `rehearsed`: what is asked of it was computed already.
     """
 
-    label: Label
-    rule: Rule
-    charged: Mapping[str, Fraction]
-    seq: int | None = None
-    released: tuple[Released, ...] | None = None
+    loads: int
+    program: Program | None = None
+    seq: int = START.seq
+    rehearsed: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,30 +119,41 @@ class Ledger:
         *,
         anchor: Anchor | None = None,
         create: bool = True,
+        kept_bytes: int = MAX_BYTES,
+        session_bytes: int | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
         self._clock = clock
         self._alone = Alone()
         self._process = this_process()
-        self._head = self._durable = START
-        self._budgets, self._totals = Budgets(), Totals()
-        self._sessions = Kept()
+        self._head = self._durable = self._seen = START
+        self._budgets, self._totals = Budgets(), NONE
+        self._sessions, self._session_bytes = Kept(kept_bytes), session_bytes
+        self._asked: OrderedDict[int, str] = OrderedDict()
+        self._loads = 0
+        self._together = Together(self._commit)
         self._anchor: Anchor | None = None
         self._held: Mark | None = None
         self._anchoring = Lock()
-        with self._writing(durable=True, opening=True) as pages:
+        self._open(create, anchor)
+        if anchor is not None:
+            self.keep_at(anchor)
+
+    def _open(self, create: bool, anchor: Anchor | None) -> None:
+        with self._alone.stepping(), self._store.writing(durable=True) as statements:
+            pages = Pages(statements)
             if pages.is_blank():
                 if not create:
                     raise NoLedger("there is a place for a ledger, but none has begun")
                 if anchor is not None and (held := anchor.hold(None)) is not None:
                     raise lost(held, anchor.place)
                 pages.keep_secret(secrets.token_bytes(32))
-                self._append(pages, Began(secrets.token_hex(16)))
+                writing = Writing(pages, START)
+                writing.append(Began(secrets.token_hex(16)), self._now(), self._totals.text)
+                writing.write()
             self._load(pages)
             self._key = pages.secret()
-        if anchor is not None:
-            self.keep_at(anchor)
 
     # ── programs ─────────────────────────────────────────────────────────────────────
 
@@ -159,74 +179,87 @@ class Ledger:
             return Acted(TAU, Rule.SILENT, {})
         if isinstance(action, Asking):
             return self._ask(session, action, analyst)
-        text = encode(action)  # before the transaction: what cannot be written is refused
+        text = action_text(action)  # before the transaction: what cannot be written is refused
         if request_id is not None:
             _check_name(request_id, "a request id")
-        acted = self._step(session, action, text, request_id, analyst, check, queries_at_most)
+        asked = _Asked(session, analyst, request_id, action, text, check, queries_at_most)
+        acted = self._whatever_is_past(lambda past: self._take(self._step(asked, past)))
         if isinstance(action, Query):
             self._keep()
         return acted
 
-    def _step(
-        self,
-        session: str,
-        action: Action,
-        text: str,
-        request_id: str | None,
-        analyst: str | None,
-        check: Check,
-        queries_at_most: int | None,
-    ) -> Acted:
-        durable = isinstance(action, Query)
-        with self._alone.held():
-            with self._writing(durable=durable) as pages:
-                if request_id is not None and (known := pages.request(session, request_id)) is not None:
-                    return self._again(pages, known, request_id, text, analyst, check)
-                program = self._session(pages, session, analyst)
-                decision = decide(self._budgets, program, action)
-                transition = decision.transition
-                check_queries(decision.session, queries_at_most)
-                check(transition.label)
-                took = Took(session, analyst, request_id, action, transition.rule, decision.charged)
-                charged = changed(decision.budgets, took)
-                head = self._append(pages, took, charged)
-                for account, amounts in charged.items():
-                    self._charge(pages, account, amounts)
-            # Committed. If it was not, nothing here has changed, and the next one reads what is there.
-            with self._advancing(head, durable=durable):
-                self._budgets = decision.budgets
-                self._totals.take(charged)
-                self._sessions.keep(session, decision.session)
-        return Acted(transition.label, transition.rule, decision.charged, head.seq)
+    def _step(self, asked: "_Asked", past: Past | None) -> Step[Acted]:
+        def decided(writing: Writing, known: Line | None) -> Acted:
+            if known is not None:
+                return self._again(writing.pages, known, asked, past)
+            return self._act(writing, asked, past)
+
+        session, request = asked.session, asked.request
+        sought = None if request is None else Sought(session, request)
+        return Step(session, decided, durable=isinstance(asked.action, Query), sought=sought)
+
+    def _act(self, writing: Writing, asked: "_Asked", past: Past | None) -> Acted:
+        session, analyst, request, action, text, check, queries_at_most = asked
+        program = self._session(writing.pages, session, analyst, past)
+        budgets = self._budgets
+        if isinstance(action, Query):
+            _rehearsed(program, past, lambda: check(_told(budgets, program, action).label), len(text))
+        with alone():
+            decision = decide(budgets, program.session, action)
+            transition = decision.transition
+            check_queries(decision.session, queries_at_most)
+            check(transition.label)
+        after = program.after(decision.session, action, len(text))
+        self._check_room(program, after)
+        took = Took(session, analyst, request, action, transition.rule, decision.charged)
+        now, charged = self._now(), changed(decision.budgets, took)
+        totals = self._totals.after(charged)
+        seq = writing.append(took, now, totals.text, text)
+        writing.charge(budgets.spent, charged)
+        self._budgets, self._totals = decision.budgets, totals
+        self._sessions.keep(session, after)
+        if isinstance(transition.label, Measure):
+            self._await(seq, now)
+        return Acted(transition.label, transition.rule, decision.charged, seq)
+
+    def _check_room(self, before: Program, after: Program) -> None:
+        """SessionTooLarge if a step would make a session larger than one may be."""
+        most = self._session_bytes
+        if most is not None and before.bytes < after.bytes > most:
+            raise SessionTooLarge(most)
+
+    def _await(self, seq: int, at: str) -> None:
+        """Remember when a query was asked, until its answer is recorded."""
+        self._asked[seq] = at
+        if len(self._asked) > MAX_ASKED:
+            self._asked.popitem(last=False)
 
     def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
         """Record what is to be released for the query in an entry; what was recorded first is returned."""
-        first = self._answer(seq, released)
+
+        def recorded(writing: Writing, known: Line | None) -> tuple[Released, ...]:
+            if known is not None:
+                self._see(known)
+                return _released(known)
+            # The time of the question: how long an answer took tells about the data.
+            at = self._asked.pop(seq, None) or _asked_at(writing.pages, seq)
+            writing.append(Recorded(seq, released), at, self._totals.text)
+            return released
+
+        first = self._take(Step(seq, recorded, sought=Sought(answers=seq)))
         self._keep()
         return first
 
-    def _answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
-        with self._alone.held():
-            with self._writing(durable=True) as pages:
-                if (known := pages.answer_to(seq)) is not None:
-                    self._on_disk(known)
-                    return _released(known)
-                asked = pages.line(seq)
-                took = body_of(asked) if asked is not None else None
-                if asked is None or not isinstance(took, Took) or took.rule is not Rule.QUERY:
-                    raise KernelViolation(f"entry {seq} is no query that was charged")
-                # The time of the question: how long an answer took tells about the data.
-                head = self._append(pages, Recorded(seq, released), at=parsed(asked)["at"])
-            with self._advancing(head, durable=True):
-                pass
-        return released
-
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, with the budgets that the others leave it."""
-        with self._reading() as pages:
-            return configuration(self._budgets, self._session(pages, session, analyst))
 
-    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+        def looked(past: Past | None) -> Configuration:
+            with self._reading() as pages:
+                return configuration(self._budgets, self._session(pages, session, analyst, past).session)
+
+        return self._whatever_is_past(looked)
+
+    def drop(self, session: str, variables: Iterable[TableVariable | Numbered]) -> None:
         """Forget table variables that the program will not use again; the entries stay."""
         with self._alone.stepping():
             program = self._sessions.get(session)
@@ -250,20 +283,19 @@ class Ledger:
         return found
 
     def _register(self, root: Registered, tables: tuple[ColumnHashes, ...]) -> Registered:
-        with self._alone.held():
-            with self._writing(durable=True) as pages:
-                if (found := known(self._budgets, root)) is not None:
-                    return found
-                self._check_alike(root.name, tables)
-                budgets = owned(self._budgets, root, self._head.seq + 1)
-                opening = changed(budgets, root)
-                head = self._append(pages, root, opening)
-                for (name, who), (_, total) in opening.items():
-                    pages.open_account(name, who, total)
-            with self._advancing(head, durable=True):
-                self._budgets = budgets
-                self._totals.take(opening)
-        return root
+        def registered(writing: Writing, _: None) -> Registered:
+            if (found := known(self._budgets, root)) is not None:
+                return found
+            self._check_alike(root.name, tables)
+            budgets = owned(self._budgets, root, writing.head.seq + 1)
+            opening = changed(budgets, root)
+            totals = self._totals.after(opening)
+            writing.append(root, self._now(), totals.text)
+            writing.charge({}, opening)
+            self._budgets, self._totals = budgets, totals
+            return root
+
+        return self._take(Step(OWNER, registered))
 
     def check(self, name: str, budget: object, **facts: Any) -> None:
         """Raise what register would, as far as that can be told without the data's columns."""
@@ -275,7 +307,7 @@ class Ledger:
 
     def _check_alike(self, name: str, tables: tuple[ColumnHashes, ...]) -> None:
         """SameData if a table in memory is one of another data set's, with other columns or types."""
-        for other in self._budgets.roots.values():
+        for other in self._budgets.listed.values():
             if is_alike(self._key, other, tables):
                 raise SameData(name, other.name, alike=True)
 
@@ -298,16 +330,15 @@ class Ledger:
         self._keep()
 
     def _set_frozen(self, name: str, frozen: bool) -> None:
-        with self._alone.held():
-            with self._writing(durable=True) as pages:
-                if name not in self._budgets.roots:
-                    raise UnknownTable(name, self._budgets.roots)
-                if (name in self._budgets.frozen) == frozen:
-                    return
+        def set_frozen(writing: Writing, _: None) -> None:
+            if name not in self._budgets.roots:
+                raise UnknownTable(name, self._budgets.roots)
+            if (name in self._budgets.frozen) != frozen:
                 event = Froze(name) if frozen else Unfroze(name)
-                head = self._append(pages, event)
-            with self._advancing(head, durable=True):
-                self._budgets = owned(self._budgets, event, head.seq)
+                seq = writing.append(event, self._now(), self._totals.text)
+                self._budgets = owned(self._budgets, event, seq)
+
+        self._take(Step(OWNER, set_frozen))
 
     # ── what anyone may know ─────────────────────────────────────────────────────────
 
@@ -324,7 +355,7 @@ class Ledger:
                 name: RootState(
                     root, min(amount(budgets.spent[name, ""]), root.budget), name in budgets.frozen
                 )
-                for name, root in budgets.roots.items()
+                for name, root in budgets.listed.items()
             }
 
     def spent_by(self, analyst: str) -> dict[str, Fraction]:
@@ -351,82 +382,140 @@ class Ledger:
 
     # ── one step ─────────────────────────────────────────────────────────────────────
 
+    def _take(self, step: Step[T]) -> T:
+        """What becomes of a step that is written with those of other threads."""
+        self._check_process()
+        if self._alone.is_here:
+            raise LedgerError(IN_THE_MIDDLE)
+        return self._together.take(step)
+
+    def _commit(self, steps: list[Step[Any]]) -> None:
+        """Take steps, one after the other, in one transaction.
+
+        From the first of them on, what is kept in memory is ahead of what is
+        written. If the transaction fails, or is cut short anywhere, everything
+        is read again the next time.
+        """
+        durable = any(step.durable for step in steps)
+        with self._alone.stepping():
+            self._check_process()
+            with self._store.writing(durable=durable) as statements:
+                pages = Pages(statements)
+                now, found = pages.look_up([step.sought for step in steps if step.sought is not None])
+                self._catch_up(pages, now)
+                self._seen = self._durable
+                writing, self._head = Writing(pages, self._head), UNKNOWN
+                for step in steps:
+                    step.decide(writing, None if step.sought is None else found.get(step.sought))
+                writing.write()
+            self._head = writing.head
+            self._durable = max(self._seen, writing.head) if durable and writing.appended else self._seen
+
     def _ask(self, session: str, action: Action, analyst: str | None) -> Acted:
         """A public fact: a function of what is written, so nothing more is."""
-        with self._reading() as pages:
-            transition = decide(self._budgets, self._session(pages, session, analyst), action).transition
-            return Acted(transition.label, transition.rule, {})
 
-    def _again(
-        self, pages: Pages, known: Line, request_id: str, text: str, analyst: str | None, check: Check
-    ) -> Acted:
+        def asked(past: Past | None) -> Acted:
+            if (at_hand := self._told_at_once(session, action, analyst)) is not None:
+                return at_hand
+            with self._reading() as pages:
+                return _told(self._budgets, self._session(pages, session, analyst, past), action)
+
+        return self._whatever_is_past(asked)
+
+    def _told_at_once(self, session: str, action: Action, analyst: str | None) -> Acted | None:
+        """The same, if nothing was written since and the session is at hand: then one look is enough."""
+        with self._alone.stepping():
+            self._check_process()
+            fresh = self._sessions.is_fresh(session)
+            program = Program(opened(analyst)) if fresh else self._sessions.get(session)
+            if program is None or head_of(self._store.rows(HEAD)) != self._head:
+                return None
+            check_owner(program.session, session, analyst)
+            return _told(self._budgets, program, action)
+
+    def _again(self, pages: Pages, known: Line, asked: "_Asked", past: Past | None) -> Acted:
         """A request that was acted on before: the same, or refused."""
         took = body_of(known)
         assert isinstance(took, Took)
-        if took.analyst != analyst:
+        if took.analyst != asked.analyst:
             raise OthersSession(took.session)
-        if encode(took.action) != text:
-            raise RequestReused(request_id)
+        if action_text(took.action) != asked.text:
+            raise RequestReused(str(asked.request))
         if not isinstance(took.action, Query):
             return Acted(TAU, took.rule, took.charged, known.seq)
-        self._on_disk(known)
+        self._see(known)
         if took.rule is Rule.QUERY_BOTTOM:
             return Acted(BOTTOM, took.rule, took.charged, known.seq)
         if (answer := pages.answer_to(known.seq)) is not None:
-            self._on_disk(answer)
+            self._see(answer)
             return Acted(TAU, took.rule, took.charged, known.seq, _released(answer))
-        program = self._session(pages, took.session, analyst, before=known.seq)
-        then = seeing(self._budgets, program, known.seq).configuration
-        label = measure(then.table(took.action.table), took.action)
-        # Charged, but whoever was to measure it did not come back: the charge stands, and this is its answer.
-        check_thawed(self._budgets, label)
-        check(label)
+        program = self._session(pages, took.session, asked.analyst, past, before=known.seq)
+        with alone():
+            then = seeing(self._budgets, program.session, known.seq).configuration
+            label = measure(then.table(took.action.table), took.action)
+            # Charged, but whoever was to measure it did not come back: the charge stands; this is its answer.
+            check_thawed(self._budgets, label)
+            _rehearsed(program, past, lambda: asked.check(label), len(asked.text))
+            asked.check(label)
         return Acted(label, took.rule, took.charged, known.seq)
 
-    def _append(
-        self,
-        pages: Pages,
-        event: Event,
-        changed: Mapping[Account, Amounts] | None = None,
-        at: str | None = None,
-    ) -> Head:
-        """Write the next entry; the head that it is. changed are the accounts that are others after it."""
-        now = at or self._clock().isoformat(timespec="milliseconds")
-        written = line(self._head, event, now, self._totals.after(changed or {}))
-        pages.append(written, self._head)
-        return Head(written.seq, written.hash)
+    def _now(self) -> str:
+        return self._clock().isoformat(timespec="milliseconds")
 
-    def _charge(self, pages: Pages, account: Account, amounts: Amounts) -> None:
-        (root, who), (spent, total) = account, amounts
-        before = self._budgets.spent.get(account)
-        if before is None:  # an analyst's first charge
-            pages.open_account(root, who, total)
-            before = 0
-        pages.charge(root, who, before, spent)
+    # ── sessions ─────────────────────────────────────────────────────────────────────
 
-    def _session(self, pages: Pages, name: str, analyst: str | None, before: int | None = None) -> Session:
-        """A session as it is now, or was before an entry; replayed from its entries if it is not at hand."""
+    def _session(
+        self, pages: Pages, name: str, analyst: str | None, past: Past | None, before: int | None = None
+    ) -> Program:
+        """A session as it is now, or was before an entry; Behind if it has a long past that is not known."""
         program = self._sessions.get(name) if before is None else None
         if program is None:
-            found = self._followed(
-                None, pages.of_session(name, self._head.seq + 1 if before is None else before)
-            )
-            if found is not None and before is None:  # a session is whose it is once it has acted
-                self._sessions.keep(name, found)
-            program = found or opened(analyst)
-        check_owner(program, name, analyst)
+            found = self._replayed(pages, name, past, MAX_SEQ if before is None else before)
+            if before is None:
+                self._keep_session(name, found)
+            program = found or Program(opened(analyst))
+        check_owner(program.session, name, analyst)
         return program
 
-    def _followed(self, session: Session | None, own: Iterable[Line]) -> Session | None:
-        """A session after more entries of its own; None if there are none at all."""
-        for stored in own:
-            took = body_of(stored)
-            assert isinstance(took, Took)
+    def _keep_session(self, name: str, found: Program | None) -> None:
+        if found is None:  # a session is whose it is once it has acted
+            self._sessions.keep_fresh(name)
+        else:
+            self._sessions.keep(name, found)
+
+    def _replayed(self, pages: Pages, name: str, past: Past | None, before: int) -> Program | None:
+        """A session after its entries before one; None if there are none."""
+        if past is None or past.loads != self._loads or past.seq >= before:
+            past = Past(self._loads)
+        own = pages.of_session(name, past.seq, before, FEW + 1)
+        if len(own) > FEW or sum(len(each.text) for each in own) > SHORT:
+            raise Behind(name, before)
+        return _followed(self._budgets, past.program, own)
+
+    def _whatever_is_past(self, do: Callable[[Past | None], T]) -> T:
+        """Do something with a session. What takes long of it is done first, while others act."""
+        past: Past | None = None
+        while True:
             try:
-                session = followed(self._budgets, session or opened(took.analyst), took, stored.seq)
-            except NotAsRecorded as error:
-                raise LedgerCorrupt(stored.seq, str(error)) from None
-        return session
+                return do(past)
+            except Behind as behind:
+                past = self._replay(behind.name, behind.before)
+            except Large as large:
+                large.rehearse()
+                past = (past or Past(self._loads))._replace(rehearsed=True)
+
+    def _replay(self, name: str, before: int) -> Past:
+        """A session after its entries before one. Others act meanwhile: they wait while a page is read."""
+        past = Past(self._loads)
+        while True:
+            with self._reading() as pages:
+                if past.loads != self._loads:  # what was followed may not be there any more
+                    past = Past(self._loads)
+                budgets = self._budgets
+                own = pages.of_session(name, past.seq, before, OF_A_SESSION)
+            if not own:
+                return past
+            past = Past(past.loads, _followed(budgets, past.program, own), own[-1].seq)
 
     # ── the anchor ───────────────────────────────────────────────────────────────────
 
@@ -462,21 +551,11 @@ class Ledger:
             with self._reading() as pages:
                 check_held(pages, self.id, mark, anchor.place)
 
-    def _on_disk(self, stored: Line) -> None:
-        """An entry that is synced when it is written: a query or an answer that can be seen is on disk."""
-        self._durable = max(self._durable, Head(stored.seq, stored.hash))
+    def _see(self, stored: Line) -> None:
+        """An entry that is synced when it is written: a query or an answer that was there is on disk."""
+        self._seen = max(self._seen, Head(stored.seq, stored.hash))
 
     # ── staying up to date ───────────────────────────────────────────────────────────
-
-    @contextmanager
-    def _writing(self, *, durable: bool, opening: bool = False) -> Iterator[Pages]:
-        with self._alone.stepping():
-            self._check_process()
-            with self._store.writing(durable=durable) as statements:
-                pages = Pages(statements)
-                if not opening:
-                    self._catch_up(pages)
-                yield pages
 
     @contextmanager
     def _reading(self) -> Iterator[Pages]:
@@ -484,7 +563,7 @@ class Ledger:
             self._check_process()
             with self._store.reading() as statements:
                 pages = Pages(statements)
-                self._catch_up(pages)
+                self._catch_up(pages, pages.head())
                 yield pages
 
     def _check_process(self) -> None:
@@ -493,21 +572,13 @@ class Ledger:
                 "this process was forked: open the ledger again in the child, and protect again"
             )
 
-    @contextmanager
-    def _advancing(self, head: Head, *, durable: bool) -> Iterator[None]:
-        """Change what is kept in memory. If that is cut short, everything is read again the next time."""
-        self._head = UNKNOWN
-        yield
-        self._head = head
-        if durable:
-            self._durable = head
-
-    def _catch_up(self, pages: Pages) -> None:
+    def _catch_up(self, pages: Pages, now: Head) -> None:
         """Take over what other processes wrote since."""
-        now = pages.head()
         if now == self._head:
             return
-        if self._head == UNKNOWN or now.seq <= self._head.seq or not self._follow(pages, now):
+        # Of many entries the last ones are looked at, as when it is opened.
+        near = self._head != UNKNOWN and self._head.seq < now.seq <= self._head.seq + RECENT
+        if not near or not self._follow(pages, now):
             # Entries that were not durable may be lost with the database's power; one that was may not.
             kept = pages.line(self._durable.seq)
             if kept is None or kept.hash != self._durable.hash:
@@ -520,29 +591,28 @@ class Ledger:
         first = pages.line(head.seq + 1)
         if first is None or parsed(first).get("previous") != head.hash:
             return False
-        with self._advancing(now, durable=False):
-            fields: Mapping[str, Any] = {}
-            for stored in pages.after(head.seq):
-                fields = check_line(stored, head)
-                head = Head(stored.seq, stored.hash)
-                if stored.session == OWNER:
-                    self._budgets = take_owners(self._budgets, stored)
-                elif stored.session in self._sessions:
-                    self._follow_session(stored)
-            if head != now:
-                raise LedgerCorrupt(now.seq, "the head is not the last entry")
-            self._budgets, self._totals = read_accounts(pages, self._budgets, head, fields.get("totals"))
+        self._head = UNKNOWN  # until all of it is taken over
+        fields: Mapping[str, Any] = {}
+        for stored in pages.after(head.seq):
+            fields = check_line(stored, head)
+            head = Head(stored.seq, stored.hash)
+            if stored.session == OWNER:
+                self._budgets = take_owners(self._budgets, stored)
+            elif stored.session is not None:
+                self._follow_session(stored.session, stored)
+        if head != now:
+            raise LedgerCorrupt(now.seq, "the head is not the last entry")
+        self._budgets, self._totals = read_accounts(pages, self._budgets, head, fields.get("totals"))
+        self._head = now
         return True
 
-    def _follow_session(self, stored: Line) -> None:
-        name = str(stored.session)
+    def _follow_session(self, name: str, stored: Line) -> None:
         program = self._sessions.get(name)
         self._sessions.forget(name)
-        # If it used a variable that was dropped here, the session is replayed when it acts again.
-        with suppress(LedgerCorrupt):
-            then = self._followed(program, [stored])
-            assert then is not None
-            self._sessions.keep(name, then)
+        if program is not None:
+            # If it used a variable that was dropped here, the session is replayed when it acts again.
+            with suppress(LedgerCorrupt):
+                self._keep_session(name, _followed(self._budgets, program, [stored]))
 
     def _load(self, pages: Pages) -> None:
         """Everything that is not a session's own, as it is now. Sessions are replayed when they act."""
@@ -550,15 +620,66 @@ class Ledger:
         if self._anchor is not None and self._held is not None:
             check_held(pages, found.id, self._held, self._anchor.place)
         self.id = found.id
+        self._loads += 1
         self._sessions.clear()
+        self._asked.clear()
         self._budgets, self._totals = found.budgets, found.totals
         self._head, self._durable = found.head, found.durable
+
+
+class _Asked(NamedTuple):
+    """What `act` was asked; text is the action's."""
+
+    session: str
+    analyst: str | None
+    request: str | None
+    action: Action
+    text: str
+    check: Check
+    queries_at_most: int | None
+
+
+def _rehearsed(program: Program, past: Past | None, rehearse: Callable[[], None], asked: int = 0) -> None:
+    """Large, unless a session's tables and what is asked of them are small, or it was rehearsed."""
+    if program.length + asked > LARGE and (past is None or not past.rehearsed):
+        raise Large(rehearse)
+
+
+def _told(budgets: Budgets, program: Program, action: Action) -> Acted:
+    transition = decide(budgets, program.session, action).transition
+    return Acted(transition.label, transition.rule, {})
+
+
+def _followed(budgets: Budgets, program: Program | None, own: Iterable[Line]) -> Program | None:
+    """A session after more entries of its own; None if there are none at all."""
+    for stored in own:
+        took = body_of(stored)
+        assert isinstance(took, Took)
+        program = program or Program(opened(took.analyst))
+        try:
+            session = followed(budgets, program.session, took, stored.seq)
+        except NotAsRecorded as error:
+            raise LedgerCorrupt(stored.seq, str(error)) from None
+        program = program.after(session, took.action, len(stored.text))
+    return program
+
+
+def _asked_at(pages: Pages, seq: int) -> str:
+    """When the query in an entry was asked; KernelViolation if that is none."""
+    asked = pages.line(seq)
+    took = body_of(asked) if asked is not None else None
+    if asked is None or not isinstance(took, Took) or took.rule is not Rule.QUERY:
+        raise KernelViolation(f"entry {seq} is no query that was charged")
+    at: str = parsed(asked)["at"]
+    return at
 
 
 def _exactly(action: Action) -> Action:
     """The action with its ε as the kernel takes it: an exact rational."""
     if isinstance(action, Query | AskPrice):
-        return replace(action, epsilon=exact_epsilon(action.epsilon))
+        exact = exact_epsilon(action.epsilon)
+        if type(action.epsilon) is not Fraction or exact != action.epsilon:
+            return replace(action, epsilon=exact)
     return action
 
 

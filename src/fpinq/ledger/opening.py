@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 from fpinq.ledger.entries import START, Head, Line, body_of, check_hash, check_line, parsed
 from fpinq.ledger.errors import LedgerCorrupt, OtherFormat
 from fpinq.ledger.store import Pages
-from fpinq.ledger.totals import Totals, totals_of
+from fpinq.ledger.totals import NONE, Totals, totals_of
 from fpinq.model.errors import NotAsRecorded
 from fpinq.model.events import FORMAT, Began, Registered, Took, Upgraded
-from fpinq.model.maps import Map
 from fpinq.model.sessions import Budgets, owned
 from fpinq.model.units import units
 
@@ -76,10 +75,10 @@ def read_accounts(pages: Pages, budgets: Budgets, head: Head, written: object) -
         promised = budgets.promised(account)
         if promised is None or units(promised) != total:
             raise LedgerCorrupt(head.seq, f"the account of {account[0]!r} is not what was promised")
-    if missing := [name for name in budgets.roots if (name, "") not in accounts]:
+    if missing := [name for name in budgets.listed if (name, "") not in accounts]:
         raise LedgerCorrupt(head.seq, f"{missing[0]!r} has no account")
     spent = {account: spent for account, (spent, _) in accounts.items()}
-    return replace(budgets, spent=Map(spent)), totals
+    return replace(budgets, spent=spent), totals
 
 
 def _recent(pages: Pages, head: Head) -> tuple[dict[str, Any], Head]:
@@ -88,7 +87,7 @@ def _recent(pages: Pages, head: Head) -> tuple[dict[str, Any], Head]:
     lines = list(islice(pages.after(first - 1), head.seq - first + 2))
     if not lines or lines[-1].seq != head.seq or lines[-1].hash != head.hash:
         raise LedgerCorrupt(head.seq, "the head is not the last entry")
-    before, fields, synced = START, {"totals": Totals().text}, START
+    before, fields, synced = START, {"totals": NONE.text}, START
     if first:  # what it follows is not looked at
         before, fields = Head(first - 1, str(parsed(lines[0]).get("previous"))), parsed(lines[0])
     for stored in lines:

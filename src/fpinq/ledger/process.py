@@ -1,46 +1,42 @@
 """Who is here: which process, for what a fork copied is not its to use; and each thread only once."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from threading import RLock
 
 from fpinq.model.errors import LedgerError
 
 _forks = 0
 
+IN_THE_MIDDLE = "asked in the middle of a step, as by a finalizer: nothing was charged"
+
 
 class Alone:
     """No other thread is in a step meanwhile, and this one is in it only once.
 
     A finalizer or a signal's handler may run anywhere: what it did in the
-    middle of a step, the step would then undo, its charge included.
+    middle of a step, the step would then undo, its charge included. Who is in a step
+    is who has the lock, so one that is cut short anywhere leaves nothing behind.
     """
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._stepping = False
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """No other thread is in here. What a step left that was cut short anywhere is forgotten."""
-        outermost = not self._lock._is_owned()  # type: ignore[attr-defined]
-        with self._lock:
-            if outermost:
-                self._stepping = False
-            yield
+    @property
+    def is_here(self) -> bool:
+        """Whether this thread is the one."""
+        here: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        return here
 
-    @contextmanager
-    def stepping(self) -> Iterator[None]:
-        """One step; LedgerError in the middle of another of the same thread."""
-        with self.held():
-            if self._stepping:
-                raise LedgerError("asked in the middle of a step, as by a finalizer: nothing was charged")
-            try:
-                self._stepping = True
-                yield
-            finally:
-                self._stepping = False
+    def held(self) -> AbstractContextManager[object]:
+        """No other thread is in here."""
+        return self._lock
+
+    def stepping(self) -> AbstractContextManager[object]:
+        """The same, of one step; LedgerError in the middle of another of the same thread."""
+        if self.is_here:
+            raise LedgerError(IN_THE_MIDDLE)
+        return self._lock
 
 
 def this_process() -> tuple[int, int]:

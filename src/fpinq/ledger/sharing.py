@@ -30,12 +30,11 @@ from fpinq.ledger.entries import (
 )
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
 from fpinq.ledger.store import Store
-from fpinq.ledger.totals import Totals
+from fpinq.ledger.totals import NONE, Totals
 from fpinq.ledger.verify import Found, Progress, found_by, through
 from fpinq.ledger.wire import from_json
 from fpinq.model.errors import NotAsRecorded
 from fpinq.model.events import Event, Recorded, Took
-from fpinq.model.maps import Map
 from fpinq.model.semantics import Measure, Rule
 from fpinq.model.sessions import (
     Account,
@@ -72,7 +71,7 @@ class Share:
     shares: int
     head: Head = START
     budgets: Budgets = field(default_factory=Budgets)
-    totals: Totals = field(default_factory=Totals)
+    totals: Totals = NONE
     sessions: dict[str, Session] = field(default_factory=dict)
     awaited: dict[int, int] = field(default_factory=dict)
     reader: Reader = field(default_factory=Reader)
@@ -86,7 +85,7 @@ class Share:
     def state(self) -> State:
         """What the entries so far made, as far as it is this share's."""
         self._settle()
-        return State(self.budgets, Map(self.sessions), Map(self.awaited), self.head.seq + 1)
+        return State(self.budgets, self.sessions, self.awaited, self.head.seq + 1)
 
     def take(self, stored: Line) -> None:
         """One more entry; LedgerCorrupt if it does not follow."""
@@ -127,17 +126,17 @@ class Share:
             raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
 
     def _owned(self, seq: int, event: Event) -> None:
-        self.budgets = take_closed(State(self.budgets, Map(), Map(), seq), event).budgets
-        self.totals.take(changed(self.budgets, event))
+        self.budgets = take_closed(State(self.budgets, {}, {}, seq), event).budgets
+        self.totals = self.totals.after(changed(self.budgets, event))
 
     def _step(self, seq: int, event: Took) -> None:
         decision = decided(self.budgets, self.sessions.get(event.session) or opened(event.analyst), event)
         self.sessions[event.session] = decision.session
         label = decision.transition.label
         if isinstance(label, Measure):
-            self.awaited[seq] = len(label.queries)
+            self.awaited[seq] = label.parts
             self.budgets = decision.budgets
-            self.totals.take(changed(self.budgets, event))
+            self.totals = self.totals.after(changed(self.budgets, event))
 
     # ── another's ────────────────────────────────────────────────────────────────────
 
@@ -163,13 +162,22 @@ class Share:
             charges[root], more[root] = _added(charges.get(root, 0), cost)
         for account in accounts_of(self.budgets, fields["analyst"], more):
             self._believed[account] = self._believed.get(account, 0) + more[account[0]]
-        self.awaited[seq] = len(fields["action"]["queries"])
+        self.awaited[seq] = _parts(fields["action"])
 
     def _settle(self) -> None:
         """What was believed since the last entry of its own counts from now on."""
         self.budgets = spent_more(self.budgets, self._believed)
-        self.totals.take(amounts(self.budgets, self._believed))
+        self.totals = self.totals.after(amounts(self.budgets, self._believed))
         self._believed.clear()
+
+
+def _parts(action: dict[str, Any]) -> int:
+    """How many parts a query asks, as it is written."""
+    keys = action["by"]["keys"] if action["by"] is not None else (None,)
+    if type(keys) is not dict:
+        return len(keys)
+    written: range = from_json(keys, range)
+    return written.stop - written.start
 
 
 def _added(before: Exact, cost: str) -> tuple[Exact, int]:

@@ -4,15 +4,19 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any
 
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger
-from fpinq.ledger.store import ENTRIES, SCHEMA, SECRET, Statements, set_aside
+from fpinq.ledger.store import ENTRIES, SCHEMA, SECRET, Found, Statement, Statements, set_aside
+from fpinq.ledger.turnstile import Turnstile
 from fpinq.model.errors import LedgerError
 
 # How long to wait for other processes.
 BUSY_SECONDS = 60
+
+# How many are prepared once: some for each number of entries that are written together.
+STATEMENTS = 256
 
 _TYPES = {"integer": "INTEGER", "text": "TEXT"}
 # SQLite has no permissions: at least nobody edits the chain by accident.
@@ -31,9 +35,12 @@ _APPLICATION_ID = 0x66706E71
 
 
 class SQLite:
-    """A store in a file. One connection: its owner lets one thread in at a time."""
+    """A store in a file. One connection: its owner lets one thread in at a time.
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
+    Processes that are often there at the same time say `in_turns`: then they wait for each other in order.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = True, in_turns: bool = False) -> None:
         in_memory = path == ":memory:"  # for tests and demonstrations: gone with the process
         self.address = ":memory:" if in_memory else os.path.realpath(path)
         with _as_ledger_errors(self.address):
@@ -41,7 +48,11 @@ class SQLite:
                 _find(self.address, create)
             self._file = None if in_memory else _identity(self.address)
             self._connection = sqlite3.connect(
-                self.address, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self.address,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=STATEMENTS,
             )
             self._statements = _Statements(self._connection)
             try:
@@ -49,7 +60,8 @@ class SQLite:
             except BaseException:
                 self._connection.close()
                 raise
-        self._durable = True
+        self._durable: bool | None = True  # what the connection was told; None if that is not known
+        self._turnstile = Turnstile(self.address if in_turns and not in_memory else None)
 
     def _prepare(self) -> None:
         try:
@@ -76,32 +88,45 @@ class SQLite:
 
     @contextmanager
     def writing(self, *, durable: bool) -> Iterator["_Statements"]:
-        with _as_ledger_errors(self.address):
-            if durable != self._durable:
-                # NORMAL leaves out the sync at commit; the next FULL commit syncs the whole log.
-                self._statements.run(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                self._durable = durable
-            with self._transaction("BEGIN IMMEDIATE") as statements:
-                yield statements
-
-    @contextmanager
-    def reading(self) -> Iterator["_Statements"]:
-        with _as_ledger_errors(self.address), self._transaction("BEGIN") as statements:
+        # NORMAL leaves out the sync at commit; the next FULL commit syncs the whole log.
+        first = (
+            () if durable == self._durable else (f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}",)
+        )
+        self._durable = None  # until it is said: an interruption in between must not be forgotten
+        with self._turnstile.turn(), self._transaction(*first, "BEGIN IMMEDIATE") as statements:
+            self._durable = durable
             yield statements
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator["_Statements"]:
+    def reading(self) -> AbstractContextManager["_Statements"]:
+        return self._transaction("BEGIN")
+
+    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        with _as_ledger_errors(self.address):
+            self._check_file()
+            return self._statements.rows(statement)
+
+    def _check_file(self) -> None:
         if self._file is not None and _identity(self.address) != self._file:
             raise LedgerError(f"{self.address} was moved, deleted or replaced: put it back, or start again")
-        self._statements.run(begin)
+
+    @contextmanager
+    def _transaction(self, *first: str) -> Iterator["_Statements"]:
+        self._check_file()
         try:
-            yield self._statements
-            self._statements.run("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-            raise
+            if self._connection.in_transaction:  # one that was cut short where nothing could end it
+                self._connection.execute("ROLLBACK")
+            try:
+                for statement in first:
+                    self._statements.run(statement)
+                yield self._statements
+                self._statements.run("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise _ledger_error(self.address, error) from None
 
     def set_aside(self, statements: Statements, number: int) -> None:
         kept = set_aside(number)
@@ -119,6 +144,7 @@ class SQLite:
     def close(self) -> None:
         with _as_ledger_errors(self.address):
             self._connection.close()
+        self._turnstile.close()
 
 
 class _Statements:
@@ -130,6 +156,13 @@ class _Statements:
 
     def run(self, statement: str, *parameters: Any) -> int:
         return self._connection.execute(statement, parameters).rowcount
+
+    def each(self, statements: Sequence[Statement]) -> list[Found]:
+        found: list[Found] = []
+        for statement, *parameters in statements:
+            done = self._connection.execute(statement, parameters)
+            found.append((done.fetchall(), done.rowcount))
+        return found
 
 
 def _find(path: str, create: bool) -> None:
@@ -215,8 +248,10 @@ def _as_ledger_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise LedgerCorrupt(-1, f"the file {path} is damaged: {error}") from None
-        raise LedgerError(
-            f"the ledger {path} cannot be written or read ({error}): nothing was answered"
-        ) from None
+        raise _ledger_error(path, error) from None
+
+
+def _ledger_error(path: str, error: sqlite3.Error) -> LedgerError:
+    if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return LedgerCorrupt(-1, f"the file {path} is damaged: {error}")
+    return LedgerError(f"the ledger {path} cannot be written or read ({error}): nothing was answered")

@@ -13,9 +13,9 @@ what the kernel's step saw, and what it will be is within the total.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fpinq.ledger.entries import NOTHING, OWNER, START, Head, Line
 from fpinq.ledger.errors import LedgerCorrupt
@@ -54,6 +54,31 @@ MAX_SEQ = 2**63 - 1
 
 _KEY = re.compile("[0-9a-f]{64}")
 _LINE = "seq, hash, text, session, request, answers"
+HEAD = "SELECT seq, hash FROM head"
+_HEAD_LINE = "SELECT seq, hash, NULL, NULL, NULL, NULL FROM head"
+_REQUEST = f"SELECT {_LINE} FROM entries WHERE session = ? AND request = ?"
+_ANSWERS = f"SELECT {_LINE} FROM entries WHERE answers = ?"
+
+
+# A statement and its parameters; and what came of one: the rows that it found, or how many it changed.
+Statement = tuple[Any, ...]
+Found = tuple[Sequence[tuple[Any, ...]], int]
+
+
+class Sought(NamedTuple):
+    """An entry to look for: that of a request, or the answer to an entry."""
+
+    session: str | None = None
+    request: str | None = None
+    answers: int | None = None
+
+
+class Charge(NamedTuple):
+    """What is spent of an account, in units: before (None if it is to be opened), and after."""
+
+    before: int | None
+    after: int
+    total: int
 
 
 class Statements(Protocol):
@@ -64,6 +89,9 @@ class Statements(Protocol):
 
     def run(self, statement: str, *parameters: Any) -> int:
         """How many rows a statement changed."""
+
+    def each(self, statements: Sequence[Statement]) -> Sequence[Found]:
+        """What comes of several statements, in order: one round trip, where the database is elsewhere."""
 
 
 class Store(Protocol):
@@ -82,6 +110,9 @@ class Store(Protocol):
 
     def reading(self) -> AbstractContextManager[Statements]:
         """A transaction that sees one state of the database and changes nothing."""
+
+    def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
+        """What a SELECT finds, in a transaction of its own."""
 
     def set_aside(self, statements: Statements, number: int) -> None:
         """Keep the entries as those of an older format; an empty table takes their place.
@@ -103,10 +134,16 @@ class Pages:
 
     def head(self) -> Head:
         """The last entry."""
-        found = self._sql.rows("SELECT seq, hash FROM head")
-        if len(found) != 1:
-            raise LedgerCorrupt(0, "there is no head")
-        return Head(*found[0])
+        return head_of(self._sql.rows(HEAD))
+
+    def look_up(self, sought: Sequence[Sought]) -> tuple[Head, dict[Sought, Line]]:
+        """The last entry, and those of the sought ones that are there: one statement for all of it."""
+        requests = [(each.session, each.request) for each in sought if each.answers is None]
+        answers = [(each.answers,) for each in sought if each.answers is not None]
+        rows = self._sql.rows(*_lookup(requests, answers))
+        lines = [Line(*row) for row in rows if row[2] is not None]
+        head = head_of([row[:2] for row in rows if row[2] is None])
+        return head, {Sought(line.session, line.request, line.answers): line for line in lines}
 
     def is_blank(self) -> bool:
         """Whether nothing was ever written; LedgerCorrupt if only the head says so."""
@@ -144,28 +181,22 @@ class Pages:
                 return
             seq = page[-1][0]
 
-    def of_session(self, session: str, before: int) -> Iterator[Line]:
-        """A session's own entries before one, oldest first."""
+    def of_session(self, session: str, after: int, before: int, at_most: int) -> list[Line]:
+        """A session's own entries between two, oldest first; no more than that."""
         rows = self._sql.rows(
-            f"SELECT {_LINE} FROM entries WHERE session = ? AND seq < ? ORDER BY seq", session, before
-        )
-        return (Line(*row) for row in rows)
+            f"SELECT {_LINE} FROM entries WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?",
+            session, after, before, at_most,
+        )  # fmt: skip
+        return [Line(*row) for row in rows]
 
     def of_owner(self) -> Iterator[Line]:
         """The entries that are no program's: roots, freezes and the first."""
         rows = self._sql.rows(f"SELECT {_LINE} FROM entries WHERE session = ? ORDER BY seq", OWNER)
         return (Line(*row) for row in rows)
 
-    def request(self, session: str, request: str) -> Line | None:
-        """The entry of a request."""
-        found = self._sql.rows(
-            f"SELECT {_LINE} FROM entries WHERE session = ? AND request = ?", session, request
-        )
-        return Line(*found[0]) if found else None
-
     def answer_to(self, seq: int) -> Line | None:
         """The recorded answer to the query in an entry."""
-        found = self._sql.rows(f"SELECT {_LINE} FROM entries WHERE answers = ?", seq)
+        found = self._sql.rows(_ANSWERS, seq)
         return Line(*found[0]) if found else None
 
     def accounts(self) -> dict[Account, Amounts]:
@@ -193,38 +224,61 @@ class Pages:
         """The key, once."""
         self._sql.run("INSERT INTO secret VALUES (1, ?)", key.hex())
 
-    def append(self, line: Line, head: Head) -> None:
-        """Write the entry after head."""
-        self._sql.run(
-            f"INSERT INTO entries ({_LINE}) VALUES (?, ?, ?, ?, ?, ?)",
-            line.seq, line.hash, line.text, line.session, line.request, line.answers,
-        )  # fmt: skip
-        moved = self._sql.run(
-            "UPDATE head SET seq = ?, hash = ? WHERE seq = ? AND hash = ?",
-            line.seq, line.hash, head.seq, head.hash,
-        )  # fmt: skip
+    def write(self, lines: Sequence[Line], before: Head, charges: Mapping[Account, Charge]) -> None:
+        """The entries after a head, and what they charge: only from what the steps saw, within the totals."""
+        last = lines[-1]
+        opened = [(account, charge) for account, charge in charges.items() if charge.before is None]
+        _, (_, moved), *found = self._sql.each(
+            [
+                _insert(lines),
+                (_MOVE, last.seq, last.hash, *before),
+                *((_OPEN, *account, units_text(c.total), units_text(0)) for account, c in opened),
+                *((_CHARGE, *_charged(account, charge)) for account, charge in charges.items()),
+            ]
+        )
         if moved != 1:
-            raise LedgerCorrupt(line.seq, "another writer was here: the head is not locked")
+            raise LedgerCorrupt(last.seq, "another writer was here: the head is not locked")
+        for (root, _), (_, changed) in zip(charges, found[len(opened) :], strict=True):
+            if changed != 1:
+                raise LedgerCorrupt(0, f"the account of {root!r} is not what the entries say")
 
     def begin_again(self) -> None:
         """The next entry is the first."""
         self._sql.run("UPDATE head SET seq = ?, hash = ?", *START)
 
-    def open_account(self, root: str, analyst: str, total: int) -> None:
-        """A total of which nothing is spent."""
-        self._sql.run(
-            "INSERT INTO accounts (root, analyst, total, spent) VALUES (?, ?, ?, ?)",
-            root, analyst, units_text(total), units_text(0),
-        )  # fmt: skip
 
-    def charge(self, root: str, analyst: str, before: int, after: int) -> None:
-        """Spend: only from what the step saw, and only within the total."""
-        charged = self._sql.run(
-            "UPDATE accounts SET spent = ? WHERE root = ? AND analyst = ? AND spent = ? AND ? <= total",
-            units_text(after), root, analyst, units_text(before), units_text(after),
-        )  # fmt: skip
-        if charged != 1:
-            raise LedgerCorrupt(0, f"the account of {root!r} is not what the entries say")
+_MOVE = "UPDATE head SET seq = ?, hash = ? WHERE seq = ? AND hash = ?"
+_OPEN = "INSERT INTO accounts (root, analyst, total, spent) VALUES (?, ?, ?, ?)"
+_CHARGE = "UPDATE accounts SET spent = ? WHERE root = ? AND analyst = ? AND spent = ? AND ? <= total"
+
+
+def _charged(account: Account, charge: Charge) -> tuple[str, ...]:
+    after = units_text(charge.after)
+    return after, *account, units_text(charge.before or 0), after
+
+
+def _lookup(requests: list[Any], answers: list[Any]) -> Statement:
+    requests, answers = _padded(requests), _padded(answers)
+    text = " UNION ALL ".join([_HEAD_LINE, *[_REQUEST] * len(requests), *[_ANSWERS] * len(answers)])
+    return text, *(each for parameters in (*requests, *answers) for each in parameters)
+
+
+def _padded(given: list[Any]) -> list[Any]:
+    """As many as a power of two, the first one again and again: so few different statements are prepared."""
+    return [*given, *given[:1] * ((1 << (len(given) - 1).bit_length()) - len(given))] if given else []
+
+
+def _insert(lines: Sequence[Line]) -> Statement:
+    """One statement for several entries."""
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(lines))
+    return f"INSERT INTO entries ({_LINE}) VALUES {rows}", *(each for line in lines for each in line)
+
+
+def head_of(found: Sequence[tuple[Any, ...]]) -> Head:
+    """The head, in the rows of its table."""
+    if len(found) != 1:
+        raise LedgerCorrupt(0, "there is no head")
+    return Head(*found[0])
 
 
 def units_text(number: int) -> str:

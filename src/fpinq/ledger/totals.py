@@ -10,52 +10,38 @@ too: that is what `verify` and an anchor are for.
 
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import NamedTuple
 
+from fpinq.model.maps import updated
 from fpinq.model.sessions import Account, Amounts
 
 _MODULUS = 2**256
 
 
-class Totals:
-    """The accounts, and their number. What has changed is hashed when the number is asked for."""
+class Totals(NamedTuple):
+    """The summand of each account, their sum, and that as entries hold it."""
 
-    def __init__(self) -> None:
-        self._hashes: dict[Account, int] = {}
-        self._changed: dict[Account, Amounts] = {}
-        self._number = 0
-        self._text = _text(0)
+    hashes: Mapping[Account, int]
+    number: int
+    text: str
 
-    @property
-    def text(self) -> str:
-        """The number, as entries hold it."""
-        if self._changed:
-            for account, amounts in self._changed.items():
-                hashed = _hash(account, amounts)
-                self._number += hashed - self._hashes.get(account, 0)
-                self._hashes[account] = hashed
-            self._changed.clear()
-            self._text = _text(self._number)
-        return self._text
-
-    def take(self, accounts: Mapping[Account, Amounts]) -> None:
-        """These accounts are so from now on."""
-        self._changed.update(accounts)
-
-    def after(self, accounts: Mapping[Account, Amounts]) -> str:
-        """What the text will be once these accounts are so."""
-        text, number = self.text, self._number
+    def after(self, accounts: Mapping[Account, Amounts]) -> "Totals":
+        """The totals once these accounts are so."""
         if not accounts:
-            return text
-        for account, amounts in accounts.items():
-            number += _hash(account, amounts) - self._hashes.get(account, 0)
-        return _text(number)
+            return self
+        hashes = {account: _hash(account, amounts) for account, amounts in accounts.items()}
+        more = sum([hashed - self.hashes.get(account, 0) for account, hashed in hashes.items()])
+        number = (self.number + more) % _MODULUS
+        return Totals(updated(self.hashes, hashes), number, f"{number:064x}")
+
+
+# There is no account yet.
+NONE = Totals({}, 0, "0" * 64)
 
 
 def totals_of(accounts: Mapping[Account, Amounts]) -> Totals:
     """The totals of accounts."""
-    totals = Totals()
-    totals.take(accounts)
-    return totals
+    return NONE.after(accounts)
 
 
 def _hash(account: Account, amounts: Amounts) -> int:
@@ -64,7 +50,3 @@ def _hash(account: Account, amounts: Amounts) -> int:
     # With its length before it, no name can run into the next.
     line = f"{len(root)}:{root}{len(analyst)}:{analyst}{spent}/{total}"
     return int.from_bytes(sha256(line.encode("utf-8", "surrogatepass")).digest())
-
-
-def _text(number: int) -> str:
-    return f"{number % _MODULUS:064x}"

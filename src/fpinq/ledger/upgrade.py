@@ -17,13 +17,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from fpinq.ledger.entries import START, Head, line, parsed
+from fpinq.ledger.entries import START, parsed
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger, OtherFormat
 from fpinq.ledger.format_1 import FORMAT as OLDER
 from fpinq.ledger.format_1 import Older, read
 from fpinq.ledger.store import Pages, Store
-from fpinq.ledger.totals import Totals
+from fpinq.ledger.totals import NONE
 from fpinq.ledger.verify import check_accounts, replay
+from fpinq.ledger.writing import Writing
 from fpinq.model.events import FORMAT, Began, Event, Froze, Registered
 from fpinq.model.sessions import NOTHING, amounts, changed, take
 
@@ -72,7 +73,7 @@ def _key(pages: Pages) -> bytes | None:
 def _events(older: Older, key: bytes | None) -> Iterator[Event]:
     """The new chain."""
     yield Began(older.id)
-    for root in older.budgets.roots.values():
+    for root in older.budgets.listed.values():
         yield root if key is None else _sealed(root, key)
     for name in sorted(older.budgets.frozen):
         yield Froze(name)
@@ -85,10 +86,10 @@ def _sealed(root: Registered, key: bytes) -> Registered:
 
 
 def _write(pages: Pages, events: Iterator[Event]) -> None:
-    now, state, totals, head = datetime.now(UTC).isoformat(timespec="milliseconds"), NOTHING, Totals(), START
+    now, state, totals = datetime.now(UTC).isoformat(timespec="milliseconds"), NOTHING, NONE
+    writing = Writing(pages, START)
     for event in events:
         state = take(state, event)
-        totals.take(changed(state.budgets, event))
-        written = line(head, event, now, totals.text)
-        pages.append(written, head)
-        head = Head(written.seq, written.hash)
+        totals = totals.after(changed(state.budgets, event))
+        writing.append(event, now, totals.text)
+    writing.write()

@@ -17,7 +17,7 @@ written down elsewhere tells it from the ledger.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from fpinq.ledger.entries import START, Head, Line, Reader, check_line
@@ -25,9 +25,10 @@ from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.format_1 import check_kept
 from fpinq.ledger.opening import check_format
 from fpinq.ledger.store import Pages, Store
-from fpinq.ledger.totals import Totals
+from fpinq.ledger.totals import NONE, Totals
 from fpinq.model.accounts import certify
 from fpinq.model.errors import NotAsRecorded
+from fpinq.model.frozen import dataclass
 from fpinq.model.sessions import NOTHING, Account, Amounts, Budgets, State, amounts, changed, take_closed
 
 # Fewer entries are verified sooner than processes are started.
@@ -54,7 +55,7 @@ class Replay:
 
     state: State = NOTHING
     head: Head = START
-    totals: Totals = field(default_factory=Totals)
+    totals: Totals = NONE
     reader: Reader = field(default_factory=Reader)
 
     def take(self, stored: Line) -> None:
@@ -66,7 +67,7 @@ class Replay:
             self.state = take_closed(self.state, event)
         except NotAsRecorded as error:
             raise LedgerCorrupt(stored.seq, str(error)) from None
-        self.totals.take(changed(self.state.budgets, event))
+        self.totals = self.totals.after(changed(self.state.budgets, event))
         if fields.get("totals") != self.totals.text:
             raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
         self.head = Head(stored.seq, stored.hash)
@@ -173,7 +174,7 @@ def found_by(head: Head, state: State, expected: bool) -> Found:
     sessions = [state.sessions[name] for name in state.sessions]
     for session in sessions:
         certify(session.configuration.accounts)
-    spent = {name: sum((each.spent(name) for each in sessions), ZERO) for name in state.budgets.roots}
+    spent = {name: sum((each.spent(name) for each in sessions), ZERO) for name in state.budgets.listed}
     return Found(head, expected, len(sessions), len(state.awaited), state.budgets, spent)
 
 
@@ -192,7 +193,7 @@ def concluded(found: Sequence[Found], beside: Beside) -> Report:
         check_accounts(amounts(each.budgets, each.budgets.spent), beside.accounts, head)
     roots = {
         name: (root.budget, sum((each.spent[name] for each in found), ZERO))
-        for name, root in first.budgets.roots.items()
+        for name, root in first.budgets.listed.items()
     }
     return Report(head.seq + 1, head, sum(each.sessions for each in found), first.unanswered, roots)
 

@@ -6,6 +6,8 @@ they are made of is the dataclasses' own types, so that it cannot drift from the
 - a dataclass is an object with an `op` and its fields, under the names of its
   form; fields with a default may be left out when decoding;
 - a tuple is an array, a Fraction the text "1/3", an enum its value;
+- a range of integers is {"range": [0, 999]}, with both ends;
+- a key is a value of a row, or of several expressions an array of them;
 - a value of a row is itself: null, true, 1, 1.5, "a"; a date is
   {"date": "2024-02-29"}, a timestamp {"timestamp": "2024-02-29T12:00:00"}, a
   float that JSON cannot tell {"float": "inf"} (or, to say 1.0 from a language
@@ -27,14 +29,16 @@ from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from fpinq.ledger.errors import BadWire
 from fpinq.ledger.forms import form_of
 from fpinq.model.actions import Action
 from fpinq.model.errors import ProgramError
-from fpinq.model.expressions import Value
-from fpinq.model.traces import Observation
+from fpinq.model.expressions import Value, classes_of
+from fpinq.model.keys import Key
+from fpinq.model.traces import Observation, Released
 
 T = TypeVar("T")
 Decoder = Callable[[Any, int], Any]
@@ -45,6 +49,10 @@ HEADER = "Fpinq-Wire"
 
 # Levels of arrays and objects. An expression of the greatest depth takes 200 of them.
 MAX_DEPTH = 300
+
+# Up to here, items are looked at one by one.
+FEW = 16
+_PLAIN = {id(kind) for kind in (types.NoneType, bool, int, str)}
 
 _FRACTION = re.compile(r"(-?[0-9]{1,1000})(?:/([0-9]{1,1000}))?", re.ASCII)
 _DECIMAL = re.compile(r"-?[0-9]{1,40}\.[0-9]{1,40}", re.ASCII)
@@ -141,11 +149,15 @@ def _encode(value: Any, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise _too_deep()
     if kind is tuple:
-        return [_encode(item, depth + 1) for item in value]
+        return (
+            _encode_many(value, depth) if len(value) > FEW else [_encode(item, depth + 1) for item in value]
+        )
     if kind is Fraction:
         return _fraction_text(value)
     if kind is float:
         return _encode_float(value)
+    if kind is range:
+        return {"range": [value.start, value.stop - 1]}
     if kind is datetime:
         return {"timestamp": value.isoformat()}
     if kind is date:
@@ -160,6 +172,16 @@ def _encode(value: Any, depth: int) -> Any:
     encoded = {name: _encode(getattr(value, own), depth + 1) for name, own in form.names}
     encoded["op"] = form.op
     return encoded
+
+
+def _encode_many(value: tuple[Any, ...], depth: int) -> list[Any]:
+    """A long tuple; of plain values, or of tuples of them, without a look at each."""
+    kinds = classes_of(value)
+    if kinds <= _PLAIN:
+        return list(value)
+    if kinds == {id(tuple)} and depth < MAX_DEPTH and classes_of(chain.from_iterable(value)) <= _PLAIN:
+        return list(map(list, value))
+    return [_encode(item, depth + 1) for item in value]
 
 
 def _fraction_text(value: Fraction) -> str:
@@ -182,6 +204,8 @@ def _decoder(kind: Any) -> Decoder:
     """How to read a type. Made once for each."""
     if kind == Value:
         return _decode_value
+    if kind == Key:
+        return _decode_key
     if kind in _SCALARS:
         return _SCALARS[kind]
     if is_dataclass(kind):
@@ -215,15 +239,15 @@ def _object_decoder(kind: type) -> Decoder:
         if len(decoders) < len(form.names):
             hints = get_type_hints(kind)
             decoders.update({name: _decoder(hints[own]) for name, own in form.names})
-        if missing := form.required - data.keys():
-            raise BadWire(f"{form.op}: missing {min(missing)!r}")
         given: dict[str, Any] = {}
         for name, item in data.items():
-            if name == "op":
-                continue
-            if name not in decoders:
+            decode = decoders.get(name)
+            if decode is not None:
+                given[name] = decode(item, depth + 1)
+            elif name != "op":
                 raise BadWire(f"{form.op}: unknown key {name[:40]!r}")
-            given[name] = decoders[name](item, depth + 1)
+        if len(given) < len(decoders) and (missing := form.required - given.keys()):
+            raise BadWire(f"{form.op}: missing {min(missing)!r}")
         if renamed:
             given = form.in_python(given)
         return kind(**given)
@@ -235,11 +259,12 @@ def _union_decoder(members: tuple[Any, ...]) -> Decoder:
     """A union: objects by their op, everything else by its JSON type."""
     objects = {form_of(cast(type, member)).op: member for member in members if is_dataclass(member)}
     others = {_json_type(member): member for member in members if not is_dataclass(member)}
-    if len(objects) + len(others) != len(members) or (objects and dict in others):
+    # A range has no op; a mapping could have any key.
+    if len(objects) + len(others) != len(members) or (objects and others.get(dict, range) is not range):
         raise TypeError(f"the wire cannot tell {members!r} apart")
 
     def decode_union(data: Any, depth: int) -> Any:
-        if type(data) is dict and objects:
+        if type(data) is dict and objects and ("op" in data or dict not in others):
             op = data.get("op")
             if type(op) is not str or op not in objects:
                 shown = repr(op[:40]) if isinstance(op, str) else "none"
@@ -270,6 +295,10 @@ def _tuple_decoder(arguments: tuple[Any, ...]) -> Decoder:
                 raise _wrong("an array", data)
             if depth > MAX_DEPTH:
                 raise _too_deep()
+            if arguments[0] == Released and are_numbers(data):
+                return tuple(map(tuple, data))
+            if arguments[0] == Key and classes_of(data) <= _PLAIN:
+                return tuple(data)
             item = _decoder(arguments[0])
             return tuple([item(one, depth + 1) for one in data])
 
@@ -281,6 +310,11 @@ def _tuple_decoder(arguments: tuple[Any, ...]) -> Decoder:
         return tuple([_decoder(a)(one, depth + 1) for a, one in zip(arguments, data, strict=True)])
 
     return decode_few
+
+
+def are_numbers(data: list[Any]) -> bool:
+    """Whether all that was released are lists of integers: of many parts there are many, all alike."""
+    return classes_of(data) == {id(list)} and classes_of(chain.from_iterable(data)) == {id(int)}
 
 
 def _mapping_decoder(values: Any) -> Decoder:
@@ -321,6 +355,15 @@ def _decode_fraction(data: Any, depth: int) -> Fraction:
     return Fraction(int(found[1]), int(found[2] or 1))
 
 
+def _decode_range(data: Any, depth: int) -> range:
+    if type(data) is not dict or data.keys() != {"range"}:
+        raise _wrong('{"range": [first, last]}', data)
+    ends = data["range"]
+    if type(ends) is not list or len(ends) != 2 or any(type(end) is not int for end in ends):
+        raise BadWire("a range has a first and a last integer")
+    return range(ends[0], ends[1] + 1)
+
+
 def _decode_value(data: Any, depth: int) -> Value:
     if data is None or type(data) in (bool, int, str):
         return cast(Value, data)
@@ -339,6 +382,12 @@ def _decode_value(data: Any, depth: int) -> Value:
     raise _wrong("a value of a row", data)
 
 
+def _decode_key(data: Any, depth: int) -> Key:
+    if type(data) is not list:
+        return _decode_value(data, depth)
+    return tuple([_decode_value(value, depth + 1) for value in data])
+
+
 _TAGGED: dict[str, tuple[re.Pattern[str], Callable[[str], Value]]] = {
     "float": (_FLOAT, float),
     "date": (_DATE, date.fromisoformat),
@@ -351,6 +400,7 @@ _SCALARS: dict[Any, Decoder] = {
     str: _scalar_decoder(str),
     type(None): _scalar_decoder(type(None)),
     Fraction: _decode_fraction,
+    range: _decode_range,
 }
 
 _NAMES: dict[type, str] = {
