@@ -10,7 +10,6 @@ data on purpose is not stopped, only whoever does it by accident.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -20,6 +19,7 @@ from fpinq.ledger.alike import ColumnHashes
 from fpinq.ledger.wire import encode
 from fpinq.model.errors import DataChanged
 from fpinq.model.expressions import Type
+from fpinq.model.frozen import dataclass
 from fpinq.runtime.records import records_of
 
 

@@ -39,6 +39,13 @@ def check() -> None:
         raise TimeoutError("the time for a query is over")
 
 
+def each(items: Iterable[T]) -> Iterator[T]:
+    """The items, with a look at the clock before every one."""
+    for item in items:
+        check()
+        yield item
+
+
 def watched(items: Iterable[T]) -> Iterator[T]:
     """The items, with a look at the clock every few thousand."""
     for number, item in enumerate(items):

@@ -6,62 +6,142 @@
              monotone (one more record moves all of them in one direction) and
              ε/(2Δ) otherwise. A query that chooses several times does each at
              its share of ε.
+``quotient`` a noisy difference of two parts, divided by the exact larger one.
 
 Which of them, Δ and the rest is what the query says of itself. Δ = 0 only if no
-record can change the statistic; then it is released as it is.
+record can change the statistic; then it is what it is without records, and what
+was measured is not looked at.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from fpinq.engines.columns import Columns, Counts, add, column, joined
 from fpinq.ledger import Released
-from fpinq.model.epsilon import Epsilon
+from fpinq.model.clamps import Clamp
+from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import KernelViolation
-from fpinq.model.queries import Choices, Chosen, Noisy, Primitive, PrimitiveQuery
-from fpinq.model.statistics import Integers
-from fpinq.noise import PermuteAndFlip, Run, sample, sample_many
-from fpinq.runtime import deadline
+from fpinq.model.queries import (
+    Balance,
+    Brackets,
+    Choices,
+    Chosen,
+    Noisy,
+    Primitive,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Several,
+    SimpleQuery,
+    all_of_it,
+)
+from fpinq.model.statistics import Integers, Points, Records
+from fpinq.noise import sample, sample_many
+from fpinq.runtime import deadline, ranking
+
+if TYPE_CHECKING:
+    from fpinq.engines.columns import Column
 
 # Below this many draws, one at a time is faster than waking up NumPy.
 FEW = 16
+# So many draws between two looks at the clock.
+AT_ONCE = 2**18
 
 
-def draw(query: PrimitiveQuery, measured: Integers, epsilon: Epsilon) -> Released:
+def draw(query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
     """What a query releases at ε of what was measured, drawn afresh; TimeoutError if out of time."""
     deadline.check()
+    if isinstance(query, Balance):
+        return _divide(query, measured, epsilon)
     drawn = _choose(query, measured, epsilon) if isinstance(query, Chosen) else _add(query, measured, epsilon)
     _check_released(query, drawn)
     return drawn[0] if isinstance(query, Chosen) and query.alone else drawn
 
 
-def _check_released(query: Primitive, drawn: Sequence[int]) -> None:
+def draw_alike(query: SimpleQuery, measured: Sequence[Integers], epsilon: Epsilon) -> tuple[Released, ...]:
+    """What a query releases at ε of every part, as by `draw`; but noise is drawn for all at once."""
+    parts = len(measured)
+    if isinstance(query, Chosen | Balance) or not query.sensitivity or parts * query.integers <= FEW:
+        return tuple([draw(query, of_part, epsilon) for of_part in measured])
+    scale = query.sensitivity / epsilon
+    if isinstance(measured, Columns) and type(query).exact is all_of_it:
+        _check_released(query, measured.columns)
+        drawn = _with_noise(joined(measured.columns), scale)
+        return tuple(zip(*(drawn[i : i + parts] for i in range(0, len(drawn), parts)), strict=True))
+    exact = [query.exact(of_part) for of_part in deadline.watched(measured)]
+    for each in exact:
+        _check_released(query, each)
+    drawn = _with_noise(
+        column(list(chain.from_iterable(exact)), narrow=isinstance(query.statistic, Records | Points)), scale
+    )
+    return tuple(zip(*[iter(drawn)] * query.integers, strict=True))
+
+
+def together(query: PrimitiveQuery, drawn: Sequence[Released]) -> Released:
+    """What a query releases of what was drawn: where it is several, the integers of one after the other."""
+    if not isinstance(query, Several):
+        return drawn[0]
+    each = ((one,) if isinstance(one, int) else one for one in drawn[: len(query.of)])
+    return tuple(chain.from_iterable(each))
+
+
+def _with_noise(exact: "Column", scale: Fraction) -> list[int]:
+    sizes = [min(AT_ONCE, len(exact) - start) for start in range(0, len(exact), AT_ONCE)]
+    drawn: list[int] = add(exact, joined([sample_many(scale, n) for n in deadline.each(sizes)])).tolist()
+    return drawn
+
+
+def _check_released(query: Primitive, drawn: Sequence[Any]) -> None:
     """KernelViolation unless a query releases what it says, which is what limits go by."""
     if len(drawn) != query.integers:
         raise KernelViolation(f"{type(query).__name__} releases {query.integers} integers, not {len(drawn)}")
 
 
 def _add(query: Noisy, measured: Integers, epsilon: Epsilon) -> tuple[int, ...]:
+    if query.sensitivity == 0:
+        return tuple(query.exact({}))
     exact = query.exact(measured)
     noise = _noise(query.sensitivity, epsilon, len(exact))
     return tuple(q + v for q, v in zip(exact, noise, strict=True))
 
 
 def _noise(sensitivity: int, epsilon: Epsilon, n: int) -> Sequence[int]:
-    if sensitivity == 0:
-        return [0] * n
-    scale = sensitivity / epsilon
+    scale = per(sensitivity, epsilon)
     if n <= FEW:
         return [sample(scale) for _ in range(n)]
     drawn: list[int] = sample_many(scale, n).tolist()
     return drawn
 
 
+def _divide(query: Balance, measured: Integers, epsilon: Epsilon) -> int:
+    from fpinq.noise import Quotient
+
+    quotient = Quotient(epsilon, query.largest, query.fineness, query.least_above, query.least_below)
+    return quotient.choose(*query.parts(measured))
+
+
 def _choose(query: Chosen, measured: Integers, epsilon: Epsilon) -> tuple[int, ...]:
     share = epsilon / query.passes
+    if isinstance(query, Rank | Ranks) and isinstance(measured, Counts) and ranking.are_many(query, measured):
+        ranked = ranking.Ranked(query.of, measured)
+        return tuple([ranked.choose(rank, share) for rank in deadline.each(query.each())])
+    if isinstance(query, Brackets) and isinstance(measured, Counts) and ranking.are_many(query, measured):
+        return tuple(
+            [_bracket(query.of, measured, beside, share) for beside in deadline.each([*query.beside()])]
+        )
     return tuple(_choice(choices, query.monotone, share) for choices in query.choices(measured))
 
 
+def _bracket(of: Clamp, measured: Counts, beside: tuple[Rank, int, int], share: Fraction) -> int:
+    rank, point, number = beside
+    return ranking.Ranked(of, measured.with_more(point, number)).choose(rank, share)
+
+
 def _choice(choices: Choices, monotone: bool, epsilon: Fraction) -> int:
+    from fpinq.noise import PermuteAndFlip, Run
+
     deadline.check()
     runs = choices.runs
     mechanism = PermuteAndFlip(epsilon, max(choices.sensitivity, 1), monotone=monotone)

@@ -5,12 +5,12 @@ the same budgets, in memory.
 """
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
-from fpinq.ledger import Acted
-from fpinq.ledger.ledger import Check
+from fpinq.ledger.acted import Acted, Check
 from fpinq.ledger.process import Alone, this_process
-from fpinq.model.actions import Action, Asking, Silent, TableVariable
+from fpinq.model.actions import Action, Asking, Silent
+from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.errors import LedgerError
 from fpinq.model.events import Began, Recorded, Registered
 from fpinq.model.expressions import Schema
@@ -30,6 +30,8 @@ from fpinq.model.sessions import (
     take,
 )
 from fpinq.model.traces import Released
+
+_LEAVE_NOTHING = (Silent, *get_args(Asking))
 
 
 class Recorder(Protocol):
@@ -58,7 +60,7 @@ class Recorder(Protocol):
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session."""
 
-    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+    def drop(self, session: str, variables: Iterable[TableVariable | Numbered]) -> None:
         """The program will not use these variables again."""
 
 
@@ -94,7 +96,7 @@ class InMemory:
             transition = decision.transition
             check_queries(decision.session, queries_at_most)
             check(transition.label)
-            if isinstance(action, Silent | Asking):
+            if isinstance(action, _LEAVE_NOTHING):
                 return Acted(transition.label, transition.rule, {})
             self._state = entered(self._state, session, decision)
         return Acted(transition.label, transition.rule, decision.charged, number)
@@ -123,7 +125,7 @@ class InMemory:
         with self._alone.held():
             return configuration(self._state.budgets, self._session(session, analyst))
 
-    def drop(self, session: str, variables: Iterable[TableVariable]) -> None:
+    def drop(self, session: str, variables: Iterable[TableVariable | Numbered]) -> None:
         """Forget table variables."""
         with self._alone.stepping():
             self._state = forgotten(self._state, session, variables)

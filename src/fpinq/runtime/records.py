@@ -10,7 +10,6 @@ columns, other names and other types; `ledger.alike` says when that is enough.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from math import log2, pi
 from typing import Any
@@ -19,6 +18,7 @@ from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.ledger.alike import ColumnHash
 from fpinq.ledger.wire import encode
 from fpinq.model.expressions import Type
+from fpinq.model.frozen import dataclass
 
 # What frames write for a null when they become text.
 _NULLS = "('', 'nan', 'none', 'null', '<na>', 'nat')"
@@ -52,10 +52,10 @@ def records_of(source: Any, schema: Mapping[str, Type] | None = None) -> Hashes:
         frame, columns = sources.in_memory(source, schema, describe)
         connection.register("incoming", frame)
         columns = sorted(columns, key=lambda column: column.name)
-        select, shape, _ = as_relation(columns, "incoming", SQL, lazy=False)
-        ((rows, records),) = connection.execute(_bag(len(columns), select)).fetchall()
+        scan, shape, _ = as_relation(columns, "incoming", SQL, lazy=False)
+        ((rows, records),) = connection.execute(_bag(len(columns), scan.select)).fetchall()
         each = [
-            _column(*connection.execute(_values(f"c{i}", column.type, select)).fetchall()[0])
+            _column(*connection.execute(_values(f"c{i}", column.type, scan.select)).fetchall()[0])
             for i, column in enumerate(columns)
         ]
     hashed = sha256(f"{encode(shape)}{rows}:{records}".encode()).hexdigest()

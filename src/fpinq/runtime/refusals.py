@@ -93,6 +93,7 @@ FAILURES: dict[type[Exception], Failure] = {
     TooLarge: Failure("too_large", 413, 2),
     NotAuthenticated: Failure("not_authenticated", 401, 4),
     NotAllowed: Failure("not_allowed", 403, 4),
+    recorded.SessionTooLarge: Failure("session_too_large", 413, 2, ("at_most",)),
     recorded.TooManyQueries: Failure("too_many_queries", 403, 2, ("at_most",)),
     recorded.OthersSession: Failure("unknown_session", 404, 2, ("session",)),
     UnknownDataSet: Failure("unknown_data_set", 404, 2),

@@ -8,7 +8,7 @@ then it has a budget. An engine forgets what was refused in the end.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from fpinq.engines.rows import states_types
 from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, ProgramError
 from fpinq.model.expressions import Type
+from fpinq.model.frozen import dataclass
 from fpinq.model.plans import Shape
 from fpinq.runtime.contents import Contents, contents_of
 from fpinq.runtime.system import Lengths, ProtectedSystem
@@ -83,7 +84,7 @@ def register(
     if recorded:
         # Before the engine reads it: the ledger may have a reason to refuse it.
         system.record.check(offer.name, offer.budget, **facts)
-        known = system.roots().get(offer.name)
+        known = system.root(offer.name)
         if known is not None:
             check_rows(engine, offer)
             check_lengths(offer.name, system.lengths[offer.name], offer.lengths())
@@ -153,7 +154,7 @@ def _forgotten_if_refused(system: ProtectedSystem, engine: Engine, name: str) ->
     try:
         yield
     except BaseException:
-        if name not in system.roots():
+        if system.root(name) is None:
             engine.forget(name)
         raise
 

@@ -6,117 +6,113 @@ A program that asks its parts one by one,
         part.where(…).noisy_count(0.1)
 
 sends as many actions as there are parts, each measuring the same thing of a
-sibling. The first measures all siblings in one scan; the others find theirs
-here. Noise is drawn for every query and never kept.
+sibling. The first measures all siblings in one scan, or many of them; the others
+find theirs here. Noise is drawn for every query and never kept.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
-from threading import Lock
+from functools import partial
+from threading import RLock
+from weakref import ref
 
-from fpinq.model.expressions import Column
+from fpinq.model.expressions import Schema
 from fpinq.model.plans import Plan, Term
 from fpinq.model.statistics import Integers, Points, Statistic, size
-from fpinq.model.transformations import Partitioning, PartOf, Select, Where
+from fpinq.model.transformations import Partitioning, parts_of
+from fpinq.runtime.siblings import Siblings, siblings_of
 
 # What an engine gives: each statistic of a plan, or of the part with the same number.
-Scan = Callable[[Plan, Partitioning | None, Sequence[Statistic]], list[Integers]]
+Scan = Callable[[Plan, Partitioning | None, Sequence[Statistic]], Sequence[Integers]]
 
-MAX_INTEGERS = 2_000_000
-MAX_SIBLINGS = 10_000
+MAX_BYTES = 256 * 2**20
+# So many are measured together: more would take longer than is saved if one of them is all that is asked.
+MAX_SIBLINGS = 2**17
 # Of grid points there are as many integers as the data has values.
 MAX_COUNTED_SIBLINGS = 1_000
 
-
-@dataclass(frozen=True)
-class Siblings:
-    """The tables that steps make of each part of a partition."""
-
-    steps: tuple[Where | Select, ...]
-    by: Partitioning
-    parent: Plan
-
-    def together(self) -> tuple[Plan, Partitioning]:
-        """One plan, and the partitioning whose parts are the siblings.
-
-        The parts of the steps' result are the steps' results of the parts, as
-        long as a select keeps the key that the records were partitioned by.
-        """
-        plan, by = self.parent, self.by
-        for step in self.steps:
-            if isinstance(step, Select):
-                # Carries a record's key past the select, under a name that the program did not choose.
-                key = "key" + "'" * max((len(name) for name, _ in step.record), default=0)
-                step = replace(step, record=(*step.record, (key, by.key)))
-                by = replace(by, key=Column(key))
-            plan = Term(step, (plan,))
-        return plan, by
+# What is kept takes so many bytes, about: an entry, its key and what they hold; of each table, and of each of
+# its integers, as Python's objects or in a column of all tables alike.
+ENTRY_BYTES, TABLE_BYTES, OBJECT_BYTES, COLUMN_BYTES = 1_024, 256, 64, 8
 
 
 class Statistics:
     """A way to measure, and what was measured lately."""
 
-    def __init__(self, scan: Scan, max_integers: int = MAX_INTEGERS) -> None:
+    def __init__(self, scan: Scan, max_bytes: int = MAX_BYTES) -> None:
         self._scan = scan
-        self._max_integers = max_integers
-        # A key names a plan by its id: the entry keeps the plan, so that no other gets that id.
-        self._measured: OrderedDict[Hashable, tuple[Plan, int, list[Integers]]] = OrderedDict()
-        self._integers = 0
-        self._lock = Lock()
+        self._max_bytes = max_bytes
+        # A key names a plan by its id, as long as that is there: another may get the id.
+        self._measured: OrderedDict[Hashable, tuple[ref[Plan], int, Sequence[Integers]]] = OrderedDict()
+        self._gone: deque[Hashable] = deque()
+        self._bytes = 0
+        self._lock = RLock()  # a finalizer may ask anywhere
 
-    def measure(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
-        """Each statistic, exactly: of the table, or of the part with the same number."""
-        if by is None and (part := _part_of(plan, statistics[0])) is not None:
-            return [self._of_siblings(*part, statistics[0])]
+    def measure(
+        self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> Sequence[Integers]:
+        """Each statistic, exactly: of the table, or of the part of its number; a single one of all."""
+        asked_of_one = by is None and isinstance(plan, Term)
+        if asked_of_one and (found := siblings_of(plan, self._most(statistics[0]))) is not None:
+            siblings, number = found
+            return [self._of_siblings(siblings, schema, statistics[0])[number]]
         key = (id(plan), by, tuple(statistics))
-        return self._once(key, plan, _weight(statistics), lambda: self._scan(plan, by, statistics))
+        weigh = partial(_weight, statistics, parts_of(by))
+        return self._once(key, plan, weigh, lambda: self._scan(plan, by, statistics))
 
-    def _of_siblings(self, siblings: Siblings, index: int, statistic: Statistic) -> Integers:
-        def scan() -> list[Integers]:
-            together, by = siblings.together()
-            return self._scan(together, by, [statistic] * len(by.keys))
+    def _most(self, statistic: Statistic) -> int:
+        """How many siblings are measured together: no more than can be kept."""
+        most = MAX_COUNTED_SIBLINGS if isinstance(statistic, Points) else MAX_SIBLINGS
+        return min(most, self._max_bytes // (2 * _of_each(statistic)))
 
-        key = (siblings.steps, siblings.by, id(siblings.parent), statistic)
-        weight = _weight([statistic]) * len(siblings.by.keys)
-        return self._once(key, siblings.parent, weight, scan)[index]
+    def _of_siblings(self, siblings: Siblings, schema: Schema, statistic: Statistic) -> Sequence[Integers]:
+        def scan() -> Sequence[Integers]:
+            plan, by = siblings.together(schema)
+            return self._scan(plan, by, [statistic])
+
+        key = (siblings.levels, id(siblings.parent), siblings.first, siblings.number, statistic)
+        return self._once(key, siblings.parent, partial(_weight, [statistic], siblings.number), scan)
 
     def _once(
-        self, key: Hashable, plan: Plan, weight: int, scan: Callable[[], list[Integers]]
-    ) -> list[Integers]:
+        self, key: Hashable, plan: Plan, weigh: Callable[[], int], scan: Callable[[], Sequence[Integers]]
+    ) -> Sequence[Integers]:
         with self._lock:
-            if key in self._measured:
+            self._forget_the_gone()
+            known = self._measured.get(key)
+            if known is not None and known[0]() is plan:
                 self._measured.move_to_end(key)
-                return self._measured[key][2]
-        measured = scan()  # without the lock: others may measure at the same time
+                return known[2]
+        measured, weight = scan(), weigh()  # without the lock: others may measure at the same time
+        gone = self._gone
         with self._lock:
-            if key not in self._measured:
-                self._measured[key] = (plan, weight, measured)
-                self._integers += weight
-            while self._integers > self._max_integers:
-                _, (_, forgotten, _) = self._measured.popitem(last=False)
-                self._integers -= forgotten
+            self._forget(key)
+            self._measured[key] = (ref(plan, lambda _: gone.append(key)), weight, measured)
+            self._bytes += weight
+            while self._measured and self._bytes > self._max_bytes:
+                self._forget(next(iter(self._measured)))
         return measured
 
+    def _forget_the_gone(self) -> None:
+        """What was measured of a table goes with the table: nobody can ask for it any more."""
+        while self._gone:
+            key = self._gone.popleft()
+            if key in self._measured and self._measured[key][0]() is None:
+                self._forget(key)
 
-def _weight(statistics: Sequence[Statistic]) -> int:
-    """How many integers statistics can have: what is kept depends on what was asked, never on an answer."""
-    return sum(1 + size(statistic) for statistic in statistics)
+    def _forget(self, key: Hashable) -> None:
+        if key in self._measured:
+            self._bytes -= self._measured.pop(key)[1]
 
 
-def _part_of(plan: Plan, statistic: Statistic) -> tuple[Siblings, int] | None:
-    """The siblings of a part, and its number; None if the plan is not a part's, or one of too many."""
-    steps: list[Where | Select] = []
-    while isinstance(plan, Term):
-        match plan.transformation:
-            case Where() | Select() as step:
-                steps.append(step)
-            case PartOf(by=by, index=index):
-                many = isinstance(statistic, Points)
-                if len(by.keys) > (MAX_COUNTED_SIBLINGS if many else MAX_SIBLINGS):
-                    return None
-                return Siblings(tuple(reversed(steps)), by, plan.arguments[0]), index
-            case _:
-                return None
-        plan = plan.arguments[0]
-    return None
+def _weight(statistics: Sequence[Statistic], parts: int) -> int:
+    """How many bytes statistics can take: what is kept depends on what was asked, never on an answer."""
+    if len(statistics) < parts:
+        return ENTRY_BYTES + _of_each(statistics[0]) * parts
+    return ENTRY_BYTES + sum(TABLE_BYTES + OBJECT_BYTES * size(statistic) for statistic in statistics)
+
+
+def _of_each(statistic: Statistic) -> int:
+    """How many bytes a statistic takes for each of many tables."""
+    if isinstance(statistic, Points):
+        return TABLE_BYTES + OBJECT_BYTES * size(statistic)
+    return COLUMN_BYTES * size(statistic)

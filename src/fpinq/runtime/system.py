@@ -9,12 +9,14 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 from fpinq.engines.interface import Engine
 from fpinq.engines.owner import in_our_words, noted
 from fpinq.ledger import Answered, Observation, Registered, Released
-from fpinq.model.actions import Action, TableVariable
+from fpinq.model.actions import Action
+from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import (
     BadData,
@@ -25,20 +27,29 @@ from fpinq.model.errors import (
     ProgramError,
 )
 from fpinq.model.plans import Plan, Shape, roots_of
-from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.queries import Count, Several, SimpleQuery, shares, simple
 from fpinq.model.semantics import Configuration, Label, Measure, Table
 from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import deadline
-from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.mechanisms import draw, draw_alike, together
 from fpinq.runtime.record import InMemory, Recorder
 from fpinq.runtime.statistics import Statistics
 
 # The public maximal lengths of texts, by table and column.
 Lengths = Mapping[str, Mapping[str, int]]
-Mechanism = Callable[[PrimitiveQuery, Integers, Epsilon], Released]
+Mechanism = Callable[[SimpleQuery, Integers, Epsilon], Released]
+# The same, of the same query of every part.
+Alike = Callable[[SimpleQuery, Sequence[Integers], Epsilon], tuple[Released, ...]]
 # Raises what refuses a measurement, from public numbers alone, before it is charged for.
 Admit = Callable[[Measure], None]
+# What is asked of a part that is asked no more, and at which share of ε: it is not drawn for.
+NOTHING = (Count(), Fraction(0))
+
+
+def one_by_one(mechanism: Mechanism) -> Alike:
+    """A mechanism of one part, of every part."""
+    return lambda query, measured, epsilon: tuple([mechanism(query, each, epsilon) for each in measured])
 
 
 class ProtectedSystem:
@@ -54,6 +65,7 @@ class ProtectedSystem:
         *,
         record: Recorder | None = None,
         mechanism: Mechanism = draw,
+        alike: Alike | None = None,
         admit: Admit = lambda label: None,
         queries_at_most: int | None = None,
     ) -> None:
@@ -62,12 +74,13 @@ class ProtectedSystem:
         self._queries_at_most = queries_at_most
         self.record: Recorder = InMemory() if record is None else record
         self._mechanism = mechanism
+        self._alike = alike or (draw_alike if mechanism is draw else one_by_one(mechanism))
         self._statistics = Statistics(self._scan)
         self._session = secrets.token_hex(8)
         self._roots: dict[str, Registered] = {}
         self._engine_of: dict[str, Engine] = {}
         self.lengths: dict[str, Lengths] = {}  # that the texts of each root were read with
-        self._dropped: deque[TableVariable] = deque()
+        self._dropped: deque[TableVariable | Numbered] = deque()
 
     def act(
         self,
@@ -105,12 +118,31 @@ class ProtectedSystem:
             raise EngineError(noted(error)) from None
 
     def _drawn(self, label: Measure) -> tuple[Released, ...]:
-        statistics = [query.statistic for query in label.queries]
-        measured = self._statistics.measure(label.plan, label.by, statistics)
-        return tuple(
-            self._mechanism(query, integers, label.epsilon)
-            for query, integers in zip(label.queries, measured, strict=True)
-        )
+        """What is released of each part; where several are asked at once, one after the other."""
+        if not any(isinstance(query, Several) for query in label.queries):
+            return self._drawn_at(label, label.queries, repeat(label.epsilon))  # type: ignore[arg-type]  # none is
+        rounds = [self._round(label, number) for number in range(max(map(len, map(simple, label.queries))))]
+        return tuple(map(together, label.queries * label.parts_each, zip(*rounds, strict=True)))
+
+    def _round(self, label: Measure, number: int) -> tuple[Released, ...]:
+        """What is drawn by the query of a number among each part's several; nothing where there are fewer."""
+        asked = [list(zip(simple(query), shares(query), strict=True)) for query in label.queries]
+        of_each = [several[number] if number < len(several) else NOTHING for several in asked]
+        queries = tuple(query for query, _ in of_each)
+        return self._drawn_at(label, queries, [Epsilon(label.epsilon * share) for _, share in of_each])
+
+    def _drawn_at(
+        self, label: Measure, queries: tuple[SimpleQuery, ...], epsilons: Iterable[Epsilon]
+    ) -> tuple[Released, ...]:
+        """What is drawn by a query of each part, or by one of all, at its ε."""
+        statistics = _once([query.statistic for query in queries])
+        measured = self._statistics.measure(label.plan, label.schema, label.by, statistics)
+        if label.parts_each > 1:
+            return self._alike(queries[0], measured, next(iter(epsilons)))
+        return tuple(map(self._draw, queries, measured, epsilons))
+
+    def _draw(self, query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
+        return self._mechanism(query, measured, epsilon) if epsilon else ()
 
     def _check(self, label: Label) -> None:
         # Whether data is here and a file is the same says nothing about its records: before the charge.
@@ -129,7 +161,9 @@ class ProtectedSystem:
             raise BadTransformation("these tables are in different engines: they cannot be used together")
         return engine
 
-    def _scan(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> list[Integers]:
+    def _scan(
+        self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> Sequence[Integers]:
         return self._engine(roots_of(plan)).measure(plan, by, statistics, deadline.left())
 
     # ── the owner's side ─────────────────────────────────────────────────────────────
@@ -173,15 +207,25 @@ class ProtectedSystem:
         """The data sets that are here."""
         return dict(self._roots)
 
+    def root(self, name: str) -> Registered | None:
+        """The data set of this name, if it is here."""
+        return self._roots.get(name)
+
     def budgets(self) -> dict[str, Fraction]:
         """What every root that is here started with."""
         return {name: root.budget for name, root in self._roots.items()}
 
-    def drop(self, variable: TableVariable) -> None:
-        """The client will not use this variable again. Takes no lock: a finalizer may call it any time."""
+    def drop(self, variable: TableVariable | Numbered) -> None:
+        """The client will not use a variable again, or several. No lock: a finalizer may call it any time."""
         self._dropped.append(variable)
 
     def _drop(self) -> None:
-        gone: Iterable[TableVariable] = [self._dropped.popleft() for _ in range(len(self._dropped))]
+        gone = [self._dropped.popleft() for _ in range(len(self._dropped))]
         if gone:
             self.record.drop(self._session, gone)
+
+
+def _once(statistics: list[Statistic]) -> list[Statistic]:
+    """The statistic of every part; one for all, if they are the same."""
+    first = statistics[0]
+    return [first] if all(other is first or other == first for other in statistics) else statistics
