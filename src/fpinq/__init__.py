@@ -1,79 +1,100 @@
-"""Featherweight PINQ for Python: private queries over sensitive tables."""
+"""Featherweight PINQ for Python: private queries over sensitive tables.
 
-from fpinq.client.answers import Answer, Answers
-from fpinq.client.bounds import Column
-from fpinq.client.budgets import Budget
+The public names. What each of them names is imported when it is first asked for.
+"""
 
-# Queries are classes, spelled as functions: fp.count(), fp.average(f, bounds=…).
-from fpinq.client.choices import ExponentialMechanism as exponential_mechanism  # noqa: N813
-from fpinq.client.choices import Median as median  # noqa: N813
-from fpinq.client.choices import Mode as mode  # noqa: N813
-from fpinq.client.choices import OrderStatistic as order_statistic  # noqa: N813
-from fpinq.client.choices import Quantile as quantile  # noqa: N813
-from fpinq.client.choices import Quantiles as quantiles  # noqa: N813
-from fpinq.client.groups import Groups
-from fpinq.client.histograms import BinAnswers
-from fpinq.client.histograms import Cdf as cdf  # noqa: N813
-from fpinq.client.histograms import FindBounds as bounds  # noqa: N813
-from fpinq.client.histograms import Histogram as histogram  # noqa: N813
-from fpinq.client.histograms import Ranges as ranges  # noqa: N813
-from fpinq.client.joins import all_, first, unique
-from fpinq.client.parts import Parts
-from fpinq.client.planning import ExpectedError, epsilon_for
-from fpinq.client.protect import ReadOffData, protect, public
-from fpinq.client.queries import Average as average  # noqa: N813
-from fpinq.client.queries import Count as count  # noqa: N813
-from fpinq.client.queries import DistinctCount as distinct_count  # noqa: N813
-from fpinq.client.queries import Query
-from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
-from fpinq.client.queries import Sum as sum  # noqa: N813
-from fpinq.client.queries import Variance as variance  # noqa: N813
-from fpinq.client.remote import connect
-from fpinq.client.shorthand import _, if_else
-from fpinq.client.table import Table
-from fpinq.engines.text import Dialect
-from fpinq.ledger.errors import (
-    BadWire,
-    Frozen,
-    LedgerCorrupt,
-    LedgerRolledBack,
-    NoLedger,
-    OtherFormat,
-    OthersSession,
-    RegisteredDifferently,
-    RequestReused,
-    SameData,
-    TooManyQueries,
-)
-from fpinq.model.errors import (
-    BadData,
-    BadEpsilon,
-    BadExpression,
-    BadPartition,
-    BadQuery,
-    BadTransformation,
-    BudgetExceeded,
-    DataChanged,
-    EngineError,
-    FpinqError,
-    KernelViolation,
-    LedgerError,
-    ProgramError,
-    UnboundedStability,
-    UnfitEngine,
-    UnknownColumn,
-    UnknownTable,
-    WrongArity,
-)
-from fpinq.runtime.refusals import (
-    NotAllowed,
-    NotAuthenticated,
-    OtherVersion,
-    TooLarge,
-    TooManyRequests,
-    Unavailable,
-    UnknownDataSet,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fpinq.client.answers import Answer, Answers
+    from fpinq.client.bounds import Column
+    from fpinq.client.budgets import Budget
+
+    # Queries are classes, spelled as functions: fp.count(), fp.average(f, bounds=…).
+    from fpinq.client.choices import ExponentialMechanism as exponential_mechanism  # noqa: N813
+    from fpinq.client.choices import Median as median  # noqa: N813
+    from fpinq.client.choices import Mode as mode  # noqa: N813
+    from fpinq.client.choices import OrderStatistic as order_statistic  # noqa: N813
+    from fpinq.client.choices import Quantile as quantile  # noqa: N813
+    from fpinq.client.choices import Quantiles as quantiles  # noqa: N813
+    from fpinq.client.counting import Proportion as proportion  # noqa: N813
+    from fpinq.client.counting import Top as top  # noqa: N813
+    from fpinq.client.extremes import Maximum as maximum  # noqa: N813
+    from fpinq.client.extremes import Minimum as minimum  # noqa: N813
+    from fpinq.client.groups import Groups
+    from fpinq.client.histograms import BinAnswers
+    from fpinq.client.histograms import Cdf as cdf  # noqa: N813
+    from fpinq.client.histograms import FindBounds as bounds  # noqa: N813
+    from fpinq.client.histograms import Histogram as histogram  # noqa: N813
+    from fpinq.client.histograms import Ranges as ranges  # noqa: N813
+    from fpinq.client.joins import all_, first, unique
+    from fpinq.client.parts import Parts
+    from fpinq.client.planning import ExpectedError, epsilon_for
+    from fpinq.client.protect import ReadOffData, protect, public
+    from fpinq.client.queries import Average as average  # noqa: N813
+    from fpinq.client.queries import Count as count  # noqa: N813
+    from fpinq.client.queries import DistinctCount as distinct_count  # noqa: N813
+    from fpinq.client.queries import Query
+    from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
+    from fpinq.client.queries import Sum as sum  # noqa: N813
+    from fpinq.client.queries import Variance as variance  # noqa: N813
+    from fpinq.client.regressions import Correlation as correlation  # noqa: N813
+    from fpinq.client.regressions import Covariance as covariance  # noqa: N813
+    from fpinq.client.regressions import Regression as regression  # noqa: N813
+    from fpinq.client.regressions import RegressionAnswers
+    from fpinq.client.remote import connect
+    from fpinq.client.several import several
+    from fpinq.client.shorthand import _, if_else
+    from fpinq.client.table import Table
+
+    # Both need extras, [postgres] and [spark], so they are no part of `from fpinq import *`.
+    from fpinq.engines.postgres import Postgres as Postgres
+    from fpinq.engines.spark import Spark as Spark
+    from fpinq.engines.text import Dialect
+    from fpinq.ledger.errors import (
+        BadWire,
+        Frozen,
+        LedgerCorrupt,
+        LedgerRolledBack,
+        NoLedger,
+        OtherFormat,
+        OthersSession,
+        RegisteredDifferently,
+        RequestReused,
+        SameData,
+        SessionTooLarge,
+        TooManyQueries,
+    )
+    from fpinq.model.errors import (
+        BadData,
+        BadEpsilon,
+        BadExpression,
+        BadPartition,
+        BadQuery,
+        BadTransformation,
+        BudgetExceeded,
+        DataChanged,
+        EngineError,
+        FpinqError,
+        KernelViolation,
+        LedgerError,
+        ProgramError,
+        UnboundedStability,
+        UnfitEngine,
+        UnknownColumn,
+        UnknownTable,
+        WrongArity,
+    )
+    from fpinq.runtime.refusals import (
+        NotAllowed,
+        NotAuthenticated,
+        OtherVersion,
+        TooLarge,
+        TooManyRequests,
+        Unavailable,
+        UnknownDataSet,
+    )
 
 __version__ = "0.1.0"
 
@@ -113,8 +134,10 @@ __all__ = [
     "Query",
     "ReadOffData",
     "RegisteredDifferently",
+    "RegressionAnswers",
     "RequestReused",
     "SameData",
+    "SessionTooLarge",
     "Table",
     "TooLarge",
     "TooManyQueries",
@@ -132,36 +155,166 @@ __all__ = [
     "bounds",
     "cdf",
     "connect",
+    "correlation",
     "count",
+    "covariance",
     "distinct_count",
     "epsilon_for",
     "exponential_mechanism",
     "first",
     "histogram",
     "if_else",
+    "maximum",
     "median",
+    "minimum",
     "mode",
     "order_statistic",
+    "proportion",
     "protect",
     "public",
     "quantile",
     "quantiles",
     "ranges",
+    "regression",
+    "several",
     "standard_deviation",
     "sum",
+    "top",
     "unique",
     "variance",
 ]
 
+# Where they are: the imports above, which only type checkers follow.
+_PLACES = {
+    "fpinq.client.answers": (
+        "Answer",
+        "Answers",
+    ),
+    "fpinq.client.bounds": ("Column",),
+    "fpinq.client.budgets": ("Budget",),
+    "fpinq.client.choices": (
+        "ExponentialMechanism as exponential_mechanism",
+        "Median as median",
+        "Mode as mode",
+        "OrderStatistic as order_statistic",
+        "Quantile as quantile",
+        "Quantiles as quantiles",
+    ),
+    "fpinq.client.counting": (
+        "Proportion as proportion",
+        "Top as top",
+    ),
+    "fpinq.client.extremes": (
+        "Maximum as maximum",
+        "Minimum as minimum",
+    ),
+    "fpinq.client.groups": ("Groups",),
+    "fpinq.client.histograms": (
+        "BinAnswers",
+        "Cdf as cdf",
+        "FindBounds as bounds",
+        "Histogram as histogram",
+        "Ranges as ranges",
+    ),
+    "fpinq.client.joins": (
+        "all_",
+        "first",
+        "unique",
+    ),
+    "fpinq.client.parts": ("Parts",),
+    "fpinq.client.planning": (
+        "ExpectedError",
+        "epsilon_for",
+    ),
+    "fpinq.client.protect": (
+        "ReadOffData",
+        "protect",
+        "public",
+    ),
+    "fpinq.client.queries": (
+        "Average as average",
+        "Count as count",
+        "DistinctCount as distinct_count",
+        "Query",
+        "StandardDeviation as standard_deviation",
+        "Sum as sum",
+        "Variance as variance",
+    ),
+    "fpinq.client.regressions": (
+        "Correlation as correlation",
+        "Covariance as covariance",
+        "Regression as regression",
+        "RegressionAnswers",
+    ),
+    "fpinq.client.remote": ("connect",),
+    "fpinq.client.several": ("several",),
+    "fpinq.client.shorthand": (
+        "_",
+        "if_else",
+    ),
+    "fpinq.client.table": ("Table",),
+    "fpinq.engines.postgres": ("Postgres",),
+    "fpinq.engines.spark": ("Spark",),
+    "fpinq.engines.text": ("Dialect",),
+    "fpinq.ledger.errors": (
+        "BadWire",
+        "Frozen",
+        "LedgerCorrupt",
+        "LedgerRolledBack",
+        "NoLedger",
+        "OtherFormat",
+        "OthersSession",
+        "RegisteredDifferently",
+        "RequestReused",
+        "SameData",
+        "SessionTooLarge",
+        "TooManyQueries",
+    ),
+    "fpinq.model.errors": (
+        "BadData",
+        "BadEpsilon",
+        "BadExpression",
+        "BadPartition",
+        "BadQuery",
+        "BadTransformation",
+        "BudgetExceeded",
+        "DataChanged",
+        "EngineError",
+        "FpinqError",
+        "KernelViolation",
+        "LedgerError",
+        "ProgramError",
+        "UnboundedStability",
+        "UnfitEngine",
+        "UnknownColumn",
+        "UnknownTable",
+        "WrongArity",
+    ),
+    "fpinq.runtime.refusals": (
+        "NotAllowed",
+        "NotAuthenticated",
+        "OtherVersion",
+        "TooLarge",
+        "TooManyRequests",
+        "Unavailable",
+        "UnknownDataSet",
+    ),
+}
+_PLACE_OF = {
+    name or there: (module, there)
+    for module, names in _PLACES.items()
+    for there, _as, name in (spelled.partition(" as ") for spelled in names)
+}
+
 
 def __getattr__(name: str) -> object:
-    """fp.Spark and fp.Postgres, which need the extras [spark] and [postgres]: imported when asked for."""
-    if name == "Spark":
-        from fpinq.engines.spark import Spark
+    """A public name, from where it is; from then on a name of this module like any other."""
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, there = _PLACE_OF[name]
+    found = globals()[name] = getattr(import_module(module), there)
+    return found
 
-        return Spark
-    if name == "Postgres":
-        from fpinq.engines.postgres import Postgres
 
-        return Postgres
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

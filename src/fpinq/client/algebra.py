@@ -3,7 +3,9 @@
 What stays inside each person is made there too, as long as it can be (`Within`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 
 from fpinq.client.bounds import Known
 from fpinq.client.facts import Bound, Facts, Made, Unbound, Within, held
@@ -13,8 +15,18 @@ from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model.actions import Assign
 from fpinq.model.errors import BadTransformation
 from fpinq.model.expressions import Column, Expression, Schema
+from fpinq.model.maps import Folded
 from fpinq.model.plans import Flatten, Transformation, apply, bounded_stability, rows_at_most
-from fpinq.model.transformations import Concat, Distinct, Fields, LimitPerKey, Select, UniqueBy, Where
+from fpinq.model.transformations import (
+    Concat,
+    ConcatAll,
+    Distinct,
+    Fields,
+    LimitPerKey,
+    Select,
+    UniqueBy,
+    Where,
+)
 
 
 def derive(
@@ -37,11 +49,20 @@ def derive(
         schema,
         made,
         binding,
-        roots={root: name for parent in parents for root, name in parent.roots.items()},
+        roots=_roots(parents),
         columns=columns or {},
         budgets=frozenset(budget for parent in parents for budget in parent.budgets),
         within=within,
     )
+
+
+def _roots(parents: Sequence[Facts]) -> Mapping[str, str]:
+    """The roots of several tables: a table of many blocks is made of few tables."""
+    return parents[0].roots if len(parents) == 1 else Folded([each.roots for each in parents], _together)
+
+
+def _together(roots: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    return {name: label for each in roots for name, label in each.items()}
 
 
 def _inside(within: Within, parents: tuple[Facts, ...], label: str, system: System) -> tuple[Made, Bound]:
@@ -155,18 +176,34 @@ def _per_person(
     return within.then(step(rest), units=within.units)
 
 
-# ── two tables of the same columns ───────────────────────────────────────────────────
+# ── tables of the same columns ───────────────────────────────────────────────────────
+
+
+def concat(table: Facts, *others: Facts) -> Facts:
+    """The records of all of them."""
+    tables = (table, *(_in_order_of(table.schema, other) for other in others))
+    transformation = Concat() if len(tables) == 2 else ConcatAll(len(tables))
+    columns = reduce(_alike, (each.columns for each in tables))
+    within = None
+    if all(same_persons(table, each) for each in tables):
+        inside = [each.within for each in tables if each.within is not None]
+        units = frozenset.intersection(*(each.units for each in inside))
+        within = inside[0].then(transformation, *inside[1:], units=units)
+    made = derive(transformation, *tables, label="concat", columns=columns, within=within)
+    whole = within is None and all(each.made.whole for each in tables)
+    return replace(made, made=replace(made.made, whole=whole))
 
 
 def of_two(transformation: Transformation, left: Facts, other: Facts) -> Facts:
-    """concat, union, intersect or except_ of two tables."""
+    """union, intersect or except_ of two tables."""
     right = _in_order_of(left.schema, other)
-    columns = {name: known for name, known in left.columns.items() if right.columns.get(name) == known}
-    within = None
-    if isinstance(transformation, Concat) and (inside := same_persons(left, right)):
-        first, second = inside
-        within = first.then(transformation, second, units=first.units & second.units)
-    return derive(transformation, left, right, label=transformation.op, columns=columns, within=within)
+    columns = _alike(left.columns, right.columns)
+    return derive(transformation, left, right, label=transformation.op, columns=columns)
+
+
+def _alike(left: Mapping[str, Known], right: Mapping[str, Known]) -> Mapping[str, Known]:
+    """What is known of the columns on both sides."""
+    return {name: known for name, known in left.items() if right.get(name) == known}
 
 
 def _in_order_of(schema: Schema, table: Facts) -> Facts:

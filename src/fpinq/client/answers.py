@@ -1,35 +1,72 @@
 """Answers: a released value that knows its ε, what it was charged and how far it may be off."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
-from html import escape
-from importlib import import_module
+from functools import cached_property
+from itertools import count, islice
+from json import dumps
 from math import ceil, floor, log10, trunc
-from typing import Any
+from os import PathLike
+from typing import Any, NamedTuple
 
+from fpinq.client.columns import Columns, Confidence, Tabular, in_json, pivoted, written
+from fpinq.client.keys import UnknownPart, looked_up
 from fpinq.client.rows import Symbolic
+from fpinq.client.shown import even, html_facts, html_table, text_table
 from fpinq.client.spelling import show_up
-from fpinq.client.uncertainty import Uncertainty, exact_confidence
-from fpinq.model.errors import ProgramError
+from fpinq.client.uncertainty import ChosenPoint, Uncertainty, exact_confidence
+
+# With this confidence answers are printed.
+PRINTED = Fraction(95, 100)
 
 Charged = Fraction | Mapping[str, Fraction]
 
+# Of more answers than this, so many of the first and of the last are shown.
+MOST_SHOWN, FIRST_SHOWN, LAST_SHOWN = 100, 20, 5
 
-class Answer:
+
+class Leaf(NamedTuple):
+    """Single answers, by name, under the same keys."""
+
+    keys: Mapping[str, Any]
+    answers: "Mapping[str, Answer]"
+
+
+class Answer(Tabular):
     """A private answer. Prints as `1,234 ± 30`, the half-width of its 95 % interval.
 
     Where a number is expected, an answer is its value: float(), comparison and
     arithmetic give plain numbers. int() is for answers that are integers.
     """
 
-    __slots__ = ("_uncertainty", "charged", "epsilon", "value")
+    __slots__ = ("_uncertainty", "charged", "epsilon", "name", "note", "split", "unit", "value")
     __array_ufunc__ = None
 
     def __init__(self, value: Any, epsilon: Fraction, charged: Charged, uncertainty: Uncertainty) -> None:
         self.value = value
         self.epsilon = epsilon
         self.charged = charged
+        self.name, self.unit, self.note = "value", "", ""
+        self.split: tuple[tuple[str, Fraction], ...] = ()
         self._uncertainty = uncertainty
+
+    def called(self, name: str) -> "Answer":
+        """This answer, whose column has this name."""
+        self.name = name
+        return self
+
+    def of_what(self, unit: str, note: str) -> "Answer":
+        """The same answer, which says what it counts, and what else might have been meant."""
+        said = copy(self)
+        said.unit, said.note = unit, note
+        return said
+
+    def asked_in(self, split: tuple[tuple[str, Fraction], ...]) -> "Answer":
+        """The same answer, which says for what its ε was spent, if that was more than one query."""
+        said = copy(self)
+        said.split = split
+        return said
 
     @property
     def standard_error(self) -> float | None:
@@ -44,25 +81,82 @@ class Answer:
     def interval(self, confidence: float | Fraction = 0.95) -> tuple[Any, Any] | None:
         """Where the exact statistic is, with this confidence. It is free: only the mechanism is looked at.
 
-        A median's is its bounds, since how far a rank is off in value depends on
-        the data; a choice among candidates has none.
+        A quantile has none unless it was asked for (interval=0.95), since how far a
+        rank is off in value depends on the data; a choice among candidates has none.
         """
         return self._uncertainty.interval(self.value, exact_confidence(confidence))
 
     def __str__(self) -> str:
+        return f"{self._number()} {self.unit}".rstrip()
+
+    def _number(self) -> str:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float | Fraction):
             return str(self.value)
+        if isinstance(self._uncertainty, ChosenPoint):
+            return f"{show_number(self.value, None)}, {self._enclosed(self._uncertainty)}"
         if self.standard_error is None:
             return show_number(self.value, None)
         low, high = self.interval(0.95)  # type: ignore[misc]
         half = max(high - self.value, self.value - low)
         return f"{show_number(self.value, half)} ± {show_number(half, half)}"
 
+    def _enclosed(self, chosen: ChosenPoint) -> str:
+        """How far off a quantile is, in words: in value if that was asked for, else in ranks."""
+        if chosen.bracket is None:
+            return f"± {chosen.ranks(PRINTED):,} ranks at {_percent(PRINTED)}"
+        low, high = (show_number(end, None) for end in (chosen.bracket.low, chosen.bracket.high))
+        return f"{low} to {high} at {_percent(chosen.bracket.confidence)}"
+
+    def ranks(self, confidence: float | Fraction = 0.95) -> int | None:
+        """By how many ranks a quantile is off at the most, with this confidence; None of other answers."""
+        chosen = self._uncertainty
+        return chosen.ranks(exact_confidence(confidence)) if isinstance(chosen, ChosenPoint) else None
+
     def __repr__(self) -> str:
-        return f"<{self}, ε = {show_up(self.epsilon)}>"
+        parts = " + ".join(f"{show_up(amount)} for {what}" for what, amount in self.split)
+        said = [f"{self}, ε = {show_up(self.epsilon)}", *filter(None, (parts, self.note))]
+        return f"<{'; '.join(said)}>"
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
+
+    # ── elsewhere ────────────────────────────────────────────────────────────────────
+
+    def columns(self, confidence: Confidence = 0.95) -> Columns:
+        """One row: the value, low, high and standard_error."""
+        return as_columns([Leaf({}, {self.name: self})], confidence)
+
+    def to_dict(self, confidence: Confidence = 0.95) -> dict[str, Any]:
+        """The value by its name, low, high, standard_error, ε and what was charged."""
+        (row,) = self.rows(confidence)
+        return row | {"epsilon": self.epsilon, "charged": self.charged}
+
+    def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = 0.95) -> str | None:
+        """The same as a JSON object; ε and what was charged are exact, as texts."""
+        exactly = {"epsilon": str(self.epsilon), "charged": _exactly(self.charged)}
+        return written(dumps(in_json(self.to_dict(confidence) | exactly), ensure_ascii=False), path)
+
+    def plot(self, ax: Any = None, confidence: Confidence = 0.95, **style: Any) -> Any:
+        """A bar with its interval, on a matplotlib axis. Needs the plot extra."""
+        from fpinq.client.charts import draw  # needs matplotlib, which is slow to import
+
+        return draw([Leaf({}, {self.name: self})], (), ax, confidence, self.epsilon, style)
+
+    def _repr_html_(self) -> str:
+        found = None if self.standard_error is None else self.interval(0.95)
+        interval = (
+            "" if found is None else " to ".join(show_number(end, found[1] - found[0]) for end in found)
+        )
+        facts = {
+            self.name: str(self),
+            "95 % interval": interval,
+            "ε": show_up(self.epsilon),
+            "charged": ", ".join(f"{show_up(v)} of {k}" for k, v in self.charged.items())
+            if isinstance(self.charged, Mapping)
+            else show_up(self.charged),
+            "note": self.note,
+        }
+        return html_facts({name: fact for name, fact in facts.items() if fact})
 
     # ── as a number ──────────────────────────────────────────────────────────────────
 
@@ -168,16 +262,67 @@ class Answer:
         return abs(self.value)
 
 
-class Answers(Mapping[Any, Any]):
-    """The answers of a parallel query, by key, in the order of the keys."""
+class Made(Mapping[Any, Any]):
+    """Answers by key, each made of its number when it is looked at."""
 
-    def __init__(self, answers: Mapping[Any, Any], epsilon: Fraction, charged: Charged) -> None:
-        self._answers = dict(answers)
-        self.epsilon = epsilon
-        self.charged = charged
+    def __init__(self, keys: Sequence[Any], make: Callable[[int], Any]) -> None:
+        self._keys = keys
+        self._make = make
 
     def __getitem__(self, key: Any) -> Any:
-        return self._answers[key]
+        if type(self._keys) is range and type(key) is int and key in self._keys:
+            return self._make(self._keys.index(key))
+        return self._make(self._numbers[key])
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        return dict(zip(self._keys, range(len(self._keys)), strict=True))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(self._keys[::-1])
+
+    def listed(self) -> Iterator[tuple[Any, Any]]:
+        """Every key with its answer, in order."""
+        return zip(self._keys, map(self._make, range(len(self._keys))), strict=True)
+
+
+class Answers(Tabular, Mapping[Any, Any]):
+    """The answers of a parallel query, by key, in the order of the keys.
+
+    `key_columns` names what the keys are of: one name, or several, and then a
+    key is a tuple in that order.
+    """
+
+    # Whether each of them has a line of its own, under a key; or all are one line, by name.
+    is_level = True
+
+    def __init__(
+        self,
+        answers: Mapping[Any, Any],
+        epsilon: Fraction,
+        charged: Charged,
+        key_columns: tuple[str, ...] = ("key",),
+    ) -> None:
+        self._answers = answers if isinstance(answers, Made) else dict(answers)
+        self.epsilon = epsilon
+        self.charged = charged
+        self.key_columns = key_columns
+        self.name = ""
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._answers[looked_up(key, self.key_columns)]
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return looked_up(key, self.key_columns) in self._answers
+        except UnknownPart:
+            return False
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._answers)
@@ -186,69 +331,121 @@ class Answers(Mapping[Any, Any]):
         return len(self._answers)
 
     def __fpinq_value__(self) -> Any:
-        return {key: answer.__fpinq_value__() for key, answer in self.items()}
+        return self.values_only
+
+    def _listed(self) -> Iterable[tuple[Any, Any]]:
+        return self._answers.listed() if isinstance(self._answers, Made) else self._answers.items()
 
     @property
     def values_only(self) -> dict[Any, Any]:
         """Key ↦ value, without the rest of the answers."""
-        return {key: answer.__fpinq_value__() for key, answer in self.items()}
+        return {key: answer.__fpinq_value__() for key, answer in self._listed()}
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self._answers)
+
+    def called(self, name: str) -> "Answers":
+        """These answers, whose column has this name."""
+        self.name = name
+        return self
+
+    # ── shown ────────────────────────────────────────────────────────────────────────
+
+    def shown_columns(self) -> tuple[str, ...]:
+        """What stands above the keys, as they are shown."""
+        return self.key_columns
+
+    def shown_key(self, key: Any) -> tuple[str, ...]:
+        """A key in words, column by column."""
+        return tuple(map(str, key)) if len(self.key_columns) > 1 else (str(key),)
+
+    def lines(self, *, last: bool = False) -> Iterator[tuple[str, ...]]:
+        """Keys and answers in words, line by line: from the first one, or back from the last."""
+        for key in reversed(self) if last else self:
+            shown, answer = self.shown_key(key), self[key]
+            if isinstance(answer, Answers):
+                yield from ((*shown, *line) for line in answer.lines(last=last))
+            else:
+                yield (*shown, str(answer))
+
+    def _size(self) -> int:
+        """How many lines that is."""
+        nested = isinstance(next(iter(self.values()), None), Answers)
+        if not nested:
+            return len(self)
+        return sum(answer._size() if isinstance(answer, Answers) else 1 for answer in self.values())
+
+    def _header(self) -> list[str]:
+        levels = self.levels()
+        above = [name for level in levels for name in level.shown_columns()]
+        answer = next(iter(levels[-1].values()), None)
+        names = list(answer) if isinstance(answer, Answers) else [getattr(answer, "name", "value")]
+        return [*above, *([levels[-1].name] if levels[-1].name else names)]
+
+    def _shown(self) -> list[Sequence[str]]:
+        """The lines; of very many, the first and the last."""
+        size = self._size()
+        if size <= MOST_SHOWN:
+            return list(self.lines())
+        left_out = ("…", f"({size - FIRST_SHOWN - LAST_SHOWN:,} more)")
+        last = list(islice(self.lines(last=True), LAST_SHOWN))[::-1]
+        return [*islice(self.lines(), FIRST_SHOWN), left_out, *last]
 
     def __repr__(self) -> str:
-        width = max((len(str(key)) for key in self), default=0)
-        return "\n".join(f"{key!s:<{width}}  {answer}" for key, answer in self.items())
+        lines, split = even(self._shown()), getattr(next(iter(self.values()), None), "split", None)
+        table = text_table(lines if len(self._header()) <= 2 else even([self._header(), *lines]))
+        return f"{table}\n{split}" if split and not isinstance(split, tuple) else table
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(str(key))}</td><td style='text-align:right'>{escape(str(answer))}</td></tr>"
-            for key, answer in self.items()
-        )
-        return f"<table><thead><tr><th>key</th><th>answer</th></tr></thead><tbody>{rows}</tbody></table>"
+        return html_table(self._header(), even(self._shown()))
 
-    def rows(self, confidence: float | Fraction = 0.95) -> list[dict[str, Any]]:
-        """One dict per key: key, value, standard_error, lower, upper."""
-        rows: list[dict[str, Any]] = []
-        for key, answer in self.items():
+    # ── elsewhere ────────────────────────────────────────────────────────────────────
+
+    def levels(self) -> "tuple[Answers, ...]":
+        """These answers, then those that the first of them is made of, and so on."""
+        inner = next(iter(self.values()), None)
+        return (self, *inner.levels()) if isinstance(inner, Answers) and inner.is_level else (self,)
+
+    def keyed(self, key: Any) -> dict[str, Any]:
+        """A key, column by column."""
+        if len(self.key_columns) == 1:
+            return {self.key_columns[0]: key}
+        return dict(zip(self.key_columns, key, strict=True))
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Every single answer, under its keys."""
+        for key, answer in self._listed():
+            keys = self.keyed(key)
             if isinstance(answer, Answers):
-                rows += [{"part": key, **row} for row in answer.rows(confidence)]
-                continue
-            low, high = answer.interval(confidence) or (None, None)
-            rows.append(
-                {
-                    "key": key,
-                    "value": answer.value,
-                    "standard_error": answer.standard_error,
-                    "lower": low,
-                    "upper": high,
-                }
-            )
-        return rows
+                yield from (Leaf(beside(keys, leaf.keys), leaf.answers) for leaf in answer.leaves())
+            else:
+                yield Leaf(keys, {self.name or answer.name: answer})
 
-    def to_pandas(self, confidence: float | Fraction = 0.95) -> Any:
-        """A pandas DataFrame: key, value, standard_error, lower, upper."""
-        return import_module("pandas").DataFrame(self.rows(confidence))
+    def columns(self, confidence: Confidence = 0.95) -> Columns:
+        """A column for each key, then the value by its name, low, high and standard_error."""
+        return as_columns(list(self.leaves()), confidence)
 
-    def to_polars(self, confidence: float | Fraction = 0.95) -> Any:
-        """A polars DataFrame: key, value, standard_error, lower, upper."""
-        return import_module("polars").DataFrame(self.rows(confidence), strict=False)
+    def pivot(self, values: str | None = None, confidence: Confidence = 0.95) -> Any:
+        """A pandas DataFrame with the last key across and the others down; values says of which column."""
+        across = len(self.levels()[-1].key_columns) if len(self.levels()) > 1 else 1
+        keys = [name for level in self.levels() for name in level.key_columns]
+        return pivoted(self.columns(confidence), keys[:-across], keys[-across:], values)
 
-    def plot(self, ax: Any = None, confidence: float | Fraction = 0.95) -> Any:
-        """Bars with error bars, on a matplotlib axis. Needs the plot extra."""
-        try:
-            plt = import_module("matplotlib.pyplot")
-        except ImportError:
-            raise ProgramError("plot() needs matplotlib: pip install 'fpinq[plot]'") from None
-        if ax is None:
-            _, ax = plt.subplots()
-        rows = self.rows(confidence)
-        labels = [str(row["key"]) for row in rows]
-        values = [float(row["value"]) for row in rows]
-        low = [v - float(row["lower"]) for v, row in zip(values, rows, strict=True)]
-        high = [float(row["upper"]) - v for v, row in zip(values, rows, strict=True)]
-        ax.bar(labels, values, yerr=[low, high], capsize=3, color="#7a9cc6", ecolor="#33475b")
-        ax.set_title(
-            f"ε = {show_up(self.epsilon)}, bars: {float(confidence):.0%} intervals", fontsize="medium"
-        )
-        return ax
+    def plot(self, ax: Any = None, confidence: Confidence = 0.95, **style: Any) -> Any:
+        """Draw the answers with their intervals of this confidence, on a matplotlib axis (or a new one).
+
+        Bars for keys, bars at their places for bins, steps for distributions, a
+        heat map for two keys. kind="bars" draws two keys as groups of bars, with
+        a legend. All else is passed on to matplotlib: color=…, alpha=…, cmap=….
+        Needs the plot extra.
+        """
+        from fpinq.client.charts import draw  # needs matplotlib, which is slow to import
+
+        return draw(list(self.leaves()), self.levels(), ax, confidence, self.epsilon, style)
+
+
+def _percent(confidence: Fraction) -> str:
+    return f"{float(100 * confidence):.6g} %"
 
 
 def _value(other: object) -> Any:
@@ -264,3 +461,76 @@ def show_number(number: Any, error: Any) -> str:
         return f"{number:,.6g}"
     places = max(0, 1 - floor(log10(error))) if error and error < float("inf") else 2
     return f"{number:,.{min(places, 12)}f}"
+
+
+# ── as columns ───────────────────────────────────────────────────────────────────────
+
+
+def beside(keys: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys and more keys; two of the same name are told apart."""
+    both = dict(keys)
+    for name, key in more.items():
+        both[free(name, both)] = key
+    return both
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: this one, or this and a number."""
+    others = (f"{name}_{i}" for i in count(2))
+    return name if name not in taken else next(other for other in others if other not in taken)
+
+
+def as_columns(leaves: Sequence[Leaf], confidence: Confidence) -> Columns:
+    """Keys, then of each name the value, low, high and standard_error; a value that is a pair in two columns.
+
+    If there are several names, low, high and standard_error are called by them. Answers to
+    different questions of which each leaf has one are all called `value`.
+    """
+    exact = exact_confidence(confidence)
+    names = list(dict.fromkeys(name for leaf in leaves for name in leaf.answers))
+    if len(names) > 1 and all(len(leaf.answers) == 1 for leaf in leaves):
+        leaves = [Leaf(leaf.keys, {"value": one}) for leaf in leaves for one in leaf.answers.values()]
+        names = ["value"]
+    keys = dict.fromkeys(name for leaf in leaves for name in leaf.keys)
+    columns = {name: [leaf.keys.get(name) for leaf in leaves] for name in keys}
+    numbers: set[str] = set()
+    for name in names:
+        answers = [leaf.answers.get(name) for leaf in leaves]
+        prefix = f"{name}_" if len(names) > 1 else ""
+        for column, values, is_number in _of_answers(name, prefix, answers, exact):
+            named = free(column, columns)
+            columns[named] = values
+            numbers |= {named} if is_number else set()
+    return Columns(columns, frozenset(numbers))
+
+
+def _of_answers(
+    name: str, prefix: str, answers: Sequence[Answer | None], confidence: Fraction
+) -> Iterator[tuple[str, list[Any], bool]]:
+    """The columns of answers: their names, what is in them, and whether these are numbers."""
+    values: list[Any] = [None if answer is None else answer.value for answer in answers]
+    if values and all(isinstance(value, tuple) and len(value) == 2 for value in values):
+        yield f"{name}_lower", [value[0] for value in values], True
+        yield f"{name}_upper", [value[1] for value in values], True
+    else:
+        yield name, values, all(is_number(value) for value in values)
+    ends = [_ends(answer, confidence) for answer in answers]
+    yield f"{prefix}low", [low for low, _ in ends], True
+    yield f"{prefix}high", [high for _, high in ends], True
+    yield f"{prefix}standard_error", [a if a is None else a.standard_error for a in answers], True
+
+
+def _ends(answer: Answer | None, confidence: Fraction) -> tuple[Any, Any]:
+    found = None if answer is None else answer.interval(confidence)
+    return (None, None) if found is None else found
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number: not a condition, a text or a list."""
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+
+
+def _exactly(charged: Charged) -> object:
+    if isinstance(charged, Mapping):
+        return {root: _exactly(amount) for root, amount in charged.items()}
+    return str(Fraction(charged.numerator, charged.denominator))  # an amount prints as a decimal

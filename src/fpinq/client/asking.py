@@ -1,29 +1,53 @@
 """Asking: queries of a table. Each is one action; a refusal is BudgetExceeded, and nothing is charged."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
-from fpinq.client.answers import Answer, Answers, Charged
+from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.budgets import Budget
 from fpinq.client.facts import Bound, Facts
-from fpinq.client.parts import partition, partitioning
-from fpinq.client.planning import ExpectedError, expected_error, least_epsilon
+from fpinq.client.history import noted
+from fpinq.client.keys import keyed
+from fpinq.client.looks import Composed, Second
+from fpinq.client.parts import partition
+from fpinq.client.planning import (
+    ExpectedError,
+    ExpectedErrors,
+    Expecting,
+    expected_error,
+    expected_errors,
+    least_epsilon,
+    least_epsilon_for_each,
+)
 from fpinq.client.queries import Prepared, Query
+from fpinq.client.several import Several
 from fpinq.client.spelling import show_down, show_up
 from fpinq.client.systems import system_for
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import actions
 from fpinq.model.epsilon import Epsilon
-from fpinq.model.errors import BadQuery, BudgetExceeded, DataChanged, KernelViolation, ProgramError
+from fpinq.model.errors import (
+    BadEpsilon,
+    BadQuery,
+    BudgetExceeded,
+    DataChanged,
+    KernelViolation,
+    ProgramError,
+)
+from fpinq.model.frozen import dataclass
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom
-from fpinq.model.transformations import Partitioning
+from fpinq.model.transformations import Partitioning, parts_of
 from fpinq.runtime import Answered, Released
 from fpinq.runtime.refusals import TooManyRequests
 
 ZERO = Fraction(0)
+# Of more parts than this, each is asked once: a second look is another query of each part.
+MOST_LOOKS = 1_000
 # What a system raises of a query that it did not charge. After anything else it may have.
 NOTHING_CHARGED = (ProgramError, DataChanged, TooManyRequests)
 
@@ -34,9 +58,15 @@ Reply = tuple[tuple[Released, ...], Mapping[str, Fraction]]
 
 
 def ask(table: Facts, epsilon: Epsilon, query: Query[A]) -> A:
-    """One query of a table."""
-    asked, prepared = _prepared(table, epsilon, query)
-    (released,), charged = _reply(asked, epsilon, (prepared.primitive,), None)
+    """One query of a table; or two for one answer, the second after the first."""
+    traced = query.traced(table.subject)
+    what, asked = _words(traced), traced.derive(table)
+    if (twice := _asked_twice(asked, epsilon, [traced], None, what)) is not None:
+        return twice.read(0)  # type: ignore[return-value]  # what the query composes
+    asked, prepared = _prepared(table, epsilon, traced)
+    (released,), charged = _noted(
+        table, epsilon, what, lambda: _reply(asked, epsilon, (prepared.primitive,), None)
+    )
     return prepared.read(released, asked.by_root(charged))
 
 
@@ -45,40 +75,151 @@ def ask_parts(
     epsilon: Epsilon,
     query: Question | Mapping[Any, Question],
     by: object,
-    keys: Iterable[object] | None,
+    keys: object,
 ) -> Answers:
     """A query of each part of a table: the same of all, or each its own. All for the price of one."""
     if isinstance(query, Mapping):
         if keys is not None:
             raise BadQuery("the keys of the dict say which parts there are: leave keys=… out")
         keys = list(query)
-    parts, labels = partitioning(table.subject, by, keys)
-    questions = [query] * len(labels) if isinstance(query, Query) else list(query.values())
+    parts = keyed(table.subject, by, keys)
+    questions = [query] if isinstance(query, Query) else list(query.values())
     if not all(isinstance(question, Query) for question in questions):
         raise BadQuery("each part needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
+    questions = [question.traced(table.subject) for question in questions]
+    what = _words(questions[0]) if len(questions) == 1 else f"{len(questions)} queries"
+    what = f"{what} by {', '.join(parts.columns)}"
+    if (twice := _asked_twice(table, epsilon, questions, parts.by, what)) is not None:
+        return Answers(Made(parts.labels, twice.read), epsilon, twice.charged, parts.columns)
     each = [_prepared(table, epsilon, question) for question in questions]
-    if all(asked is table for asked, _ in each):
-        released, amounts = _reply(table, epsilon, tuple(prepared.primitive for _, prepared in each), parts)
-    else:
-        released, amounts = _replies(table, epsilon, by, dict(zip(labels, questions, strict=True)))
+
+    def reply() -> Reply:
+        if all(asked is table for asked, _ in each):
+            return _reply(table, epsilon, tuple(prepared.primitive for _, prepared in each), parts.by)
+        of_part = questions * len(parts.labels) if isinstance(query, Query) else questions
+        return _replies(table, epsilon, by, dict(zip(parts.labels, of_part, strict=True)))
+
+    released, amounts = _noted(table, epsilon, what, reply)
     charged: Charged = table.by_root(amounts)
-    answers = [prepared.read(r, charged) for (_, prepared), r in zip(each, released, strict=True)]
-    return Answers(dict(zip(labels, answers, strict=True)), epsilon, charged)
+    reads = [prepared.read for _, prepared in each]
+    same = isinstance(query, Query)
+    made = Made(parts.labels, lambda number: reads[0 if same else number](released[number], charged))
+    return Answers(made, epsilon, charged, parts.columns)
 
 
 def _prepared(table: Facts, epsilon: Epsilon, query: Query[A]) -> tuple[Facts, Prepared[A]]:
     """The table that a query is asked of, and what is asked of it."""
-    asked = query.derive(table)
-    return asked, query.prepare(asked.subject, epsilon)
+    traced = query.traced(table.subject)
+    asked = traced.derive(table)
+    prepared = traced.prepare(asked.subject, epsilon)
+
+    def read(released: Released, charged: Charged) -> A:
+        return prepared.read(released, charged).called(traced.column())  # type: ignore[return-value]
+
+    return asked, replace(prepared, read=read)
+
+
+# ── two queries for one answer ───────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Twice:
+    """What two queries released of a table or of its parts, and how to read it."""
+
+    seconds: Sequence[Second[Answer | Answers]]
+    released: Sequence[Released]
+    charged: Charged
+    split: tuple[tuple[str, Fraction], ...]
+    columns: Sequence[str]
+
+    def read(self, number: int) -> Answer | Answers:
+        """The answer of a part, by its number."""
+        answer = self.seconds[number].read(self.released[number], self.charged)
+        asked = answer.asked_in(self.split) if isinstance(answer, Answer) else answer
+        return asked.called(self.columns[number])
+
+
+def _asked_twice(
+    table: Facts, epsilon: Epsilon, questions: Sequence[Question], by: Partitioning | None, what: str
+) -> Twice | None:
+    """A table or all its parts, twice; None unless all are to be asked so, and they are not too many."""
+    parts = parts_of(by)
+    if parts > MOST_LOOKS or (by and any(question.derive(table) is not table for question in questions)):
+        return None
+    composed = [question.composed(table.subject, epsilon) for question in questions]
+    found = [each for each in composed if each is not None]
+    if len(found) < len(composed) or len({each.epsilons for each in found}) > 1:
+        return None
+    columns = [question.column() for question in questions] * (parts // len(questions))
+    return _twice(table, epsilon, found, by, columns, what)
+
+
+def _twice(
+    table: Facts,
+    epsilon: Epsilon,
+    composed: Sequence[Composed[Answer | Answers]],
+    by: Partitioning | None,
+    columns: Sequence[str],
+    what: str,
+) -> Twice | None:
+    """A first look, then what it shows to be best; None if there can be none of so small an ε.
+
+    Both or none: the whole ε fits before the first is asked, and budgets that
+    were handed on are held until the second was. What others take of the data's
+    own budget in between cannot be helped: then the first is spent.
+    """
+    look, rest = composed[0].epsilons
+    seconds: list[Second[Answer | Answers]] = []
+
+    def both() -> Reply:
+        seen, first = _reply(table, look, tuple(each.first for each in composed), by)
+        each = [composed[0]] * len(seen) if len(composed) == 1 else composed
+        seconds.extend(one.then(shown) for one, shown in zip(each, seen, strict=True))
+        try:
+            released, second = _reply(table, rest, tuple(one.primitive for one in seconds), by)
+        except BudgetExceeded as error:
+            _noted(table, look, what, lambda: (seen, first))
+            raise _overtaken(error, look) from None
+        return released, {root: first.get(root, ZERO) + second.get(root, ZERO) for root in {*first, *second}}
+
+    with _held(table.budgets):
+        refuse_unless_it_fits(table, epsilon)
+        try:
+            released, charged = _noted(table, epsilon, what, both)
+        except BadEpsilon:
+            return None  # of the first: nothing was charged
+    return Twice(seconds, released, table.by_root(charged), composed[0].split, columns)
+
+
+def _overtaken(error: BudgetExceeded, look: Epsilon) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"the first of two queries was charged, at ε = {show_up(look)}; meanwhile what the second needs "
+        f"was spent by others, so it was not asked",
+        price=error.price,
+        remaining=error.remaining,
+    )
+
+
+@contextmanager
+def _held(budgets: Iterable[Budget]) -> Iterator[None]:
+    """No other thread spends of these budgets meanwhile."""
+    with ExitStack() as locks:
+        for budget in sorted(budgets, key=id):
+            locks.enter_context(budget.lock)
+        yield
 
 
 # ── planning: all of it is free ──────────────────────────────────────────────────────
 
 
-def expect(table: Facts, epsilon: Epsilon, query: Question, size: int | None) -> ExpectedError:
-    """How far the answer of a query at ε will be off."""
-    _, prepared = _prepared(table, epsilon, _checked(query))
-    return expected_error(prepared, epsilon, size)
+def expect(
+    table: Facts, epsilon: Epsilon, query: Question, size: int | None
+) -> ExpectedError | ExpectedErrors:
+    """How far the answer of a query at ε will be off; of several, each by its name."""
+    subject = _checked(query).derive(table).subject
+    if isinstance(query, Several):
+        return expected_errors(query, subject, epsilon, size)
+    return expected_error(Expecting(partial(query.expect, subject, epsilon)), epsilon, size)
 
 
 def epsilon_for(
@@ -86,13 +227,40 @@ def epsilon_for(
 ) -> Fraction:
     """The least ε for which the query's error is at most this."""
     subject = _checked(query).derive(table).subject
-    return least_epsilon(lambda epsilon: query.prepare(subject, epsilon), error, confidence, size)
+    if isinstance(query, Several):
+        return least_epsilon_for_each(query, subject, error, confidence, size)
+    return least_epsilon(
+        lambda epsilon: Expecting(partial(query.expect, subject, epsilon)), error, confidence, size
+    )
 
 
 def _checked(query: Question) -> Question:
     if not isinstance(query, Query):
         raise BadQuery("planning needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
     return query
+
+
+# ── noting what was asked ────────────────────────────────────────────────────────────
+
+
+def _words(query: Question) -> str:
+    return ", ".join(query.queries) if isinstance(query, Several) else query.words()
+
+
+def _noted(table: Facts, epsilon: Epsilon, what: str, reply: Callable[[], Reply]) -> Reply:
+    """A reply, noted with what it was charged; or that it failed, if it may have been charged then."""
+    if table.system is None:
+        return reply()
+    note = noted(table.system, table.made.label, what, epsilon, tuple(table.roots))
+    try:
+        released, charged = reply()
+    except (*NOTHING_CHARGED, BudgetExceeded):
+        raise
+    except BaseException:
+        note(None)
+        raise
+    note(charged)
+    return released, charged
 
 
 # ── one action ───────────────────────────────────────────────────────────────────────
@@ -104,9 +272,7 @@ def _reply(
     """Send queries of a table or of its parts."""
     refuse_inside_a_lambda()
     bound = _bound(table)
-    with ExitStack() as locks:
-        for budget in sorted(table.budgets, key=id):
-            locks.enter_context(budget.lock)
+    with _held(table.budgets):
         if table.budgets:
             refuse_unless_it_fits(table, epsilon)
         price = table.prices(epsilon) if table.budgets else {}
@@ -124,7 +290,8 @@ def _reply(
             raise _too_expensive(table, epsilon)
         if not isinstance(observation, Answered):
             raise KernelViolation("a query was not answered")
-        _debit(table.budgets, _difference(observation.charged, price))
+        if table.budgets:
+            _debit(table.budgets, _difference(observation.charged, price))
     return observation.released, observation.charged
 
 
@@ -133,8 +300,8 @@ def _replies(table: Facts, epsilon: Epsilon, by: object, questions: Mapping[Any,
 
     Costs what the parallel query costs, since siblings are charged their maximum.
     """
-    _, parts = partition(table, by, list(questions))
-    each = [_prepared(parts[key], epsilon, question) for key, question in questions.items()]
+    _, part = partition(table, by, list(questions))
+    each = [_prepared(part(number), epsilon, question) for number, question in enumerate(questions.values())]
     refuse_unless_it_fits(table, epsilon)
     released: list[Released] = []
     charged: dict[str, Fraction] = {}

@@ -10,7 +10,6 @@ stays below 2^52 in magnitude. Bounds are rounded outward to the grid.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
@@ -20,6 +19,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import rational
 from fpinq.model.errors import BadQuery, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Value
+from fpinq.model.frozen import dataclass
 from fpinq.model.operators import MAX_STRING
 from fpinq.model.queries import MAX_SQUARED_WIDTH
 
@@ -46,7 +46,7 @@ class Column:
         if self.bounds is not None:
             exact_bounds(self.bounds)
         if self.keys is not None:
-            object.__setattr__(self, "keys", tuple(self.keys))
+            object.__setattr__(self, "keys", self.keys if type(self.keys) is range else tuple(self.keys))
         if self.max_length is not None:
             check_length(self.max_length)
 

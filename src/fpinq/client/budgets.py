@@ -12,6 +12,7 @@ from threading import RLock
 from types import MappingProxyType
 from typing import overload
 
+from fpinq.client.amounts import Amount, plain_amount
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon
 
@@ -22,19 +23,21 @@ class Budget:
     """An amount of ε to spend, or to split."""
 
     def __init__(self, amount: object) -> None:
-        self.amount: Fraction = amount.amount if isinstance(amount, Budget) else exact.budget(amount)
+        self.amount: Fraction = (
+            amount.amount if isinstance(amount, Budget) else exact.budget(plain_amount(amount))
+        )
         self._spent: dict[str, Fraction] = {}
         self._given_away = ZERO
         self._parent: Budget | None = None
         self.lock = RLock()
 
     def __repr__(self) -> str:
-        return f"Budget({self.amount}, {self.remaining} left)"
+        return f"Budget({Amount(self.amount)}, {self.remaining} left)"
 
     @property
     def remaining(self) -> Fraction:
         """What is left: the amount, less what was given away by splitting and what was spent."""
-        return self.amount - self._given_away - max(self._spent.values(), default=ZERO)
+        return Amount(self.amount - self._given_away - max(self._spent.values(), default=ZERO))
 
     def left_at(self, root: str) -> Fraction:
         """What may still be charged to a root."""

@@ -1,7 +1,7 @@
 """Queries that choose: a grid point by its rank, or one of several candidates by its score."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 
@@ -11,11 +11,20 @@ from fpinq.client.queries import Prepared, Query, integer, integers, on_grid
 from fpinq.client.rows import BOOL, FLOAT64, Cell, Symbolic, constant, plain
 from fpinq.client.subjects import Subject
 from fpinq.client.tracing import Traced, row, trace
-from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, ChosenPoint, Expected
+from fpinq.client.uncertainty import (
+    Bracket,
+    ChoiceLoss,
+    ChosenCandidate,
+    ChosenPoint,
+    Expected,
+    exact_confidence,
+    log_of,
+)
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery
+from fpinq.model.frozen import dataclass
 from fpinq.runtime import Released
 
 MAX_CANDIDATES = 10_000
@@ -35,15 +44,31 @@ class Quantile(Query[Answer]):
     fraction: object
     of: object = None
     bounds: object = None
+    interval: object = None
+
+    @property
+    def what(self) -> str:
+        return "median" if rational(self.fraction) == Fraction(1, 2) else "quantile"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         primitive = primitives.Rank(self._clamp(subject), exact_fraction(self.fraction))
         clamped = primitive.of
+        if self.interval is not None:
+            return self._bracketed(primitive, epsilon)
+        error = ChosenPoint(_loss(primitive, epsilon))
 
         def read(released: Released, charged: Charged) -> Answer:
-            return Answer(on_grid(integer(released), clamped), epsilon, charged, _within(clamped))
+            return Answer(on_grid(integer(released), clamped), epsilon, charged, error)
 
         return Prepared(primitive, read, lambda size: _ranks_off(primitive, epsilon))
+
+    def _bracketed(self, rank: primitives.Rank, epsilon: Epsilon) -> Prepared[Answer]:
+        bracketed = brackets(rank.of, [rank.fraction], epsilon, exact_confidence(self.interval))
+
+        def read(released: Released, charged: Charged) -> Answer:
+            return bracketed.answers(integers(released), charged)[rank.fraction]
+
+        return Prepared(bracketed.primitive, read, lambda size: _ranks_off(rank, bracketed.share))
 
     def _clamp(self, subject: Subject) -> Clamp:
         cell = subject.cell(self.of, "quantile")
@@ -54,9 +79,9 @@ class OrderStatistic(Quantile):
     """PINQ's name for a quantile."""
 
 
-def Median(of: object = None, bounds: object = None) -> Quantile:  # noqa: N802  a query like the others
+def Median(of: object = None, bounds: object = None, interval: object = None) -> Quantile:  # noqa: N802
     """The value in the middle."""
-    return Quantile(Fraction(1, 2), of, bounds)
+    return Quantile(Fraction(1, 2), of, bounds, interval)
 
 
 @dataclass(frozen=True)
@@ -69,6 +94,11 @@ class Quantiles(Query[Answers]):
     fractions: Sequence[object]
     of: object = None
     bounds: object = None
+    interval: object = None
+
+    @property
+    def what(self) -> str:
+        return "quantile"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         if isinstance(self.fractions, str | Symbolic) or not isinstance(self.fractions, Sequence):
@@ -78,36 +108,119 @@ class Quantiles(Query[Answers]):
             raise BadQuery("no quantiles to ask for: give at least one fraction")
         clamped = Quantile(0, self.of, self.bounds)._clamp(subject)
         rising = sorted(set(fractions.values()))
+        if self.interval is not None:
+            return self._bracketed(clamped, fractions, epsilon)
         primitive = primitives.Ranks(clamped, tuple(rising))
         share = epsilon / len(rising)
+        errors = {rank.fraction: ChosenPoint(_loss(rank, share)) for rank in primitive.each()}
 
         def read(released: Released, charged: Charged) -> Answers:
             # The nearest points that rise: choices made one by one may cross.
             points = dict(zip(rising, sorted(integers(released)), strict=True))
             answers = {
-                fraction: Answer(on_grid(points[exact], clamped), share, charged, _within(clamped))
+                fraction: Answer(on_grid(points[exact], clamped), share, charged, errors[exact])
                 for fraction, exact in fractions.items()
             }
-            return Answers(answers, epsilon, charged)
+            return Answers(answers, epsilon, charged, ("fraction",))
 
         def expect(size: int | None) -> Expected:
-            each = [_ranks_off(rank, share) for rank in primitive.each()]
-            return min(each, key=lambda expected: expected.uncertainty.rate)  # type: ignore[union-attr]
+            return _most_ranks_off(primitive.each(), share)
 
         return Prepared(primitive, read, expect)
 
+    def _bracketed(
+        self, clamped: Clamp, fractions: Mapping[object, Fraction], epsilon: Epsilon
+    ) -> Prepared[Answers]:
+        rising = sorted(set(fractions.values()))
+        bracketed = brackets(clamped, rising, epsilon, exact_confidence(self.interval))
 
-def _within(clamped: Clamp) -> ChosenPoint:
-    return ChosenPoint(on_grid(clamped.lower, clamped), on_grid(clamped.upper, clamped))
+        def read(released: Released, charged: Charged) -> Answers:
+            found = bracketed.answers(integers(released), charged)
+            asked = {fraction: found[exact] for fraction, exact in fractions.items()}
+            return Answers(asked, epsilon, charged)
+
+        def expect(size: int | None) -> Expected:
+            return _most_ranks_off(bracketed.primitive.each(), bracketed.share)
+
+        return Prepared(bracketed.primitive, read, expect)
 
 
-def _ranks_off(rank: primitives.Rank, epsilon: Fraction) -> Expected:
+def _loss(rank: primitives.Rank, epsilon: Fraction) -> ChoiceLoss:
     """How many ranks a choice may be off: a rank on the lighter side costs the least score."""
     a, b = rank.fraction.numerator, rank.fraction.denominator
     lighter = min(a, b - a) or max(a, b - a)
-    rate = epsilon * lighter / rank.sensitivity
-    note = "how far that is in value depends on the data"
-    return Expected(ChoiceLoss(rank.of.width + 1, rate), "ranks", note)
+    return ChoiceLoss(rank.of.width + 1, epsilon * lighter / rank.sensitivity)
+
+
+def _most_ranks_off(ranks: Sequence[primitives.Rank], epsilon: Fraction) -> Expected:
+    return _ranks_off(min(ranks, key=lambda rank: _loss(rank, epsilon).rate), epsilon)
+
+
+def _ranks_off(rank: primitives.Rank, epsilon: Fraction) -> Expected:
+    return Expected(_loss(rank, epsilon), "ranks", "how far that is in value depends on the data")
+
+
+# ── with an interval ─────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Bracketed:
+    """Quantiles with a point on either side of each, and the confidence that they enclose it."""
+
+    primitive: primitives.Brackets
+    epsilon: Fraction
+    confidence: Fraction
+
+    @property
+    def share(self) -> Fraction:
+        """What each point is chosen with."""
+        return self.epsilon / self.primitive.passes
+
+    def answers(self, released: Sequence[int], charged: Charged) -> dict[Fraction, Answer]:
+        """Fraction ↦ answer: the points that were chosen for them, in rising order, with their intervals."""
+        query, points = self.primitive, sorted(released[1::3])
+        lows = _ends(released[0::3], query.below, query.of.lower)
+        highs = _ends(released[2::3], query.above, query.of.upper)
+        each = zip(query.each(), points, lows, highs, strict=True)
+        return {
+            rank.fraction: self._answer(rank, point, low, high, charged) for rank, point, low, high in each
+        }
+
+    def _answer(self, rank: primitives.Rank, point: int, low: int, high: int, charged: Charged) -> Answer:
+        of, whole = self.primitive.of, self.epsilon / len(self.primitive.fractions)
+        bracket = Bracket(on_grid(low, of), on_grid(high, of), self.confidence)
+        error = ChosenPoint(_loss(rank, self.share), bracket)
+        answer = Answer(on_grid(point, of), whole, charged, error)
+        return answer.asked_in((("the value", self.share), ("its interval", 2 * self.share)))
+
+
+def _ends(points: Sequence[int], beside: Sequence[int], bound: int) -> list[int]:
+    """The ends of intervals: points that were chosen, or the bound where nothing could be put beside."""
+    each = zip(points, beside, strict=True)
+    return [point if 0 < more < primitives.MAX_BESIDE else bound for point, more in each]
+
+
+def brackets(of: Clamp, rising: Sequence[Fraction], epsilon: Epsilon, confidence: Fraction) -> Bracketed:
+    """The query for quantiles with their intervals."""
+    share = epsilon / (3 * len(rising))
+    below = tuple(_beside(of, 1 - fraction, fraction, share, confidence) for fraction in rising)
+    above = tuple(_beside(of, fraction, 1 - fraction, share, confidence) for fraction in rising)
+    return Bracketed(primitives.Brackets(of, tuple(rising), below, above), epsilon, confidence)
+
+
+def _beside(of: Clamp, own: Fraction, other: Fraction, share: Fraction, confidence: Fraction) -> int:
+    """How many records beside the others keep an end on its side of the quantile, with half of what may fail.
+
+    Let own = (b − a)/b. With P records at the lower bound, a point beyond the quantile of
+    the others scores (b − a)²·P/b or more below the best, whatever n is and the ties:
+    it has a·n/b of them below, and some point is a quantile of all together. Each of at
+    most W such points is chosen with e^(−ε·gap/Δ)/2 at the most: before a best one.
+    """
+    if not own or not of.width:
+        return 0
+    surprise = math.log(of.width) - log_of(1 - confidence)  # ln((W/2) / ((1 − c)/2))
+    needed = surprise * float(max(own, other) / (share * own**2))
+    return min(math.ceil(needed * (1 + 1e-12)), primitives.MAX_BESIDE)
 
 
 def exact_fraction(fraction: object) -> Fraction:
@@ -135,6 +248,8 @@ class ExponentialMechanism(Query[Answer]):
     candidates: Sequence[object]
     score: Callable[..., object]
     bounds: object = None
+
+    of_columns = True
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         candidates = checked_candidates(self.candidates)

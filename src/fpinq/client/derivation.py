@@ -1,13 +1,13 @@
 """Facts, shown: a table in five lines, and its derivation with every stability and scaling factor."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 
 from fpinq.client.facts import Facts, Made
 from fpinq.client.spelling import show_down, show_up
 from fpinq.model.epsilon import Epsilon
+from fpinq.model.frozen import dataclass
 
 ONE = Epsilon(Fraction(1))
 NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y = 230, 46, 24, 34

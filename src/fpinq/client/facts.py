@@ -5,23 +5,27 @@ public tables alone is in no system yet: it is bound in one when it meets a
 table that is, or when it is asked.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import ClassVar
 from weakref import WeakKeyDictionary, finalize
 
+from fpinq.client.amounts import Amount
 from fpinq.client.bounds import Known
 from fpinq.client.budgets import Budget
 from fpinq.client.subjects import Subject
 from fpinq.client.systems import System, fresh_variable
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model.accounts import Root
-from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, TableVariable
+from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign
+from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Column, Expression, Schema
+from fpinq.model.frozen import dataclass
 from fpinq.model.plans import Plan, Term, Transformation
 from fpinq.model.semantics import Told
 from fpinq.runtime import Observation
@@ -53,10 +57,11 @@ class Within:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A variable of a system."""
+    """A variable of a system; one of several, perhaps, that are dropped together."""
 
     system: System
     variable: TableVariable
+    among: "Together | None" = None
 
     def variable_in(self, system: System) -> TableVariable:
         """The variable in a system, which is its own."""
@@ -70,6 +75,17 @@ def held(system: System, variable: TableVariable) -> Bound:
     bound = Bound(system, variable)
     finalize(bound, system.drop, variable).atexit = False
     return bound
+
+
+class Together:
+    """Variables that are dropped with the last table that is bound to one of them."""
+
+    def __init__(self, system: System, variables: Numbered) -> None:
+        self._system, self._variables = system, variables
+        finalize(self, system.drop, variables).atexit = False
+
+    def __getitem__(self, number: int) -> Bound:
+        return Bound(self._system, self._variables[number], self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +119,7 @@ class Made:
     stability: tuple[int, ...] = ()
     rows_per_unit: int | None = None
     read_off: bool = False  # a root whose columns' types nobody stated
+    whole: bool = False  # a root's own table, or such put together
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +201,11 @@ class Facts:
     def by_root(self, amounts: Mapping[str, Fraction]) -> Fraction | Mapping[str, Fraction]:
         """One amount for a table over one root, or amounts by the names to show."""
         if len(self.roots) <= 1:
-            return next((amounts.get(root, ZERO) for root in self.roots), ZERO)
+            return Amount(next((amounts.get(root, ZERO) for root in self.roots), ZERO))
         labels = self.root_labels()
-        return MappingProxyType({labels[root]: amounts.get(root, ZERO) for root in self.roots})
+        return MappingProxyType({labels[root]: Amount(amounts.get(root, ZERO)) for root in self.roots})
 
     def root_labels(self) -> dict[str, str]:
         """The names to show for the roots: the owner's, unless two owners chose the same."""
-        owners = list(self.roots.values())
-        return {root: label if owners.count(label) == 1 else root for root, label in self.roots.items()}
+        owners = Counter(self.roots.values())
+        return {root: label if owners[label] == 1 else root for root, label in self.roots.items()}

@@ -7,7 +7,7 @@ Where and a Select over them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,6 +16,7 @@ from fpinq.client.algebra import derive, spelled
 from fpinq.client.answers import Answer, Answers
 from fpinq.client.bounds import clamp
 from fpinq.client.derivation import Derivation
+from fpinq.client.edge import edges
 from fpinq.client.facts import Facts, Within
 from fpinq.client.joins import joined_inside, trees
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, Row
@@ -25,6 +26,7 @@ from fpinq.client.tracing import Traced, called, row, trace
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadExpression
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Expression, Schema, Type
+from fpinq.model.frozen import dataclass
 from fpinq.model.transformations import Aggregate, Aggregates, Fields, GroupBy, GroupJoin
 
 if TYPE_CHECKING:
@@ -142,16 +144,18 @@ class Side:
 
 @dataclass(frozen=True)
 class Keys:
-    """What groups are made by: names, types, and whether the program named them itself."""
+    """What groups are made by: names, types, whether the program named them itself, and how to show them."""
 
     names: tuple[str, ...]
     types: tuple[Type, ...]
     single: bool
+    shown: str
 
     @classmethod
     def of(cls, cells: Mapping[str, Cell], single: bool) -> "Keys":
         """The keys that expressions are."""
-        return cls(tuple(cells), tuple(cell.type for cell in cells.values()), single)
+        shown = ", ".join(spell(cell.tree) for cell in cells.values()) if single else ", ".join(cells)
+        return cls(tuple(cells), tuple(cell.type for cell in cells.values()), single, shown)
 
     def symbol(self, call: Call) -> Cell | Row:
         """g.key: an expression, or a row of them if the program gave several."""
@@ -163,6 +167,7 @@ class Keys:
 Grouping = Callable[[Sequence[Aggregates], Expression | None, Fields], "Table"]
 
 
+@edges
 class Groups:
     """Groups of records. `.select(lambda g: {…})` makes a table with one record per group.
 
@@ -205,7 +210,7 @@ class Groups:
         groups = [partial(Group, self._keys, side) for side in sides]
         if len(groups) == 1:
             return trace(f, what, groups[0])
-        match _arity(f):
+        match arity(f):
             case 2:
                 return trace(f, what, *groups)
             case 3:
@@ -219,8 +224,9 @@ class Groups:
         return self.select(lambda g: {"value": called(f, g)})
 
     def noisy_count(self, epsilon: object) -> Answer:
-        """How many groups."""
-        return self.keys().noisy_count(epsilon)
+        """How many groups. How many records each has is table.query(ε, fp.count(), by=f, keys=[…])."""
+        note = "for the records of each group ask table.query(ε, fp.count(), by=f, keys=[…])"
+        return self.keys().noisy_count(epsilon).of_what(f"groups by {self._keys.shown}", note)
 
     def noisy_sum(self, epsilon: object, f: object, bounds: object = None) -> Answer:
         """The sum of an expression over groups."""
@@ -272,18 +278,19 @@ class Groups:
         return self.keys().explain()
 
     def __repr__(self) -> str:
-        return f"<groups by {', '.join(self._keys.names)}: use .select(lambda g: {{…}}) for a table of them>"
+        return f"<groups by {self._keys.shown}: use .select(lambda g: {{…}}) for a table of them>"
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(
-            f"groups have no {name!r}: say what to know of each group first, "
+            f"groups have no {name!r}: for a statistic of each group ask table.query(ε, fp.average(f), by=f, "
+            "keys=[…]); for a table with one record per group say what to know of each, "
             "as in groups.select(lambda g: {'key': g.key, 'n': g.count()})"
         )
 
 
-def _arity(f: Any) -> int:
+def arity(f: Any) -> int:
     """How many rows a function takes, as far as its signature says; 1 if it does not."""
     from inspect import Parameter, signature  # slow to import, and seldom needed
 

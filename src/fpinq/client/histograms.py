@@ -5,24 +5,24 @@ All of them are one partition into bins: a record is in one bin.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
 
-from fpinq.client.answers import Answer, Answers, Charged
+from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.bounds import clamp, exact_bounds
-from fpinq.client.queries import Prepared, Query, integers, laplace_noise
+from fpinq.client.queries import Prepared, Query, column_of, integers, laplace_noise
 from fpinq.client.rows import FLOAT64, INT64, Cell, constant, plain
 from fpinq.client.shorthand import if_else
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
 from fpinq.client.trees import CountTree, best_tree, mean_variance
-from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, Number, RangeNoise
+from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, RangeNoise
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
+from fpinq.model.frozen import dataclass
 from fpinq.noise import DiscreteLaplace
 from fpinq.runtime import Released
 
@@ -40,10 +40,23 @@ class BinAnswers(Answers):
         charged: Charged,
         tree: CountTree,
         scale: Fraction,
+        of: str = "",
     ) -> None:
-        super().__init__(answers, epsilon, charged)
+        super().__init__(answers, epsilon, charged, ("bin_lower", "bin_upper"))
+        self._of = of
         self._tree = tree
         self._scale = scale
+
+    def keyed(self, key: Any) -> dict[str, Any]:
+        """Where a bin begins and ends; an integer is from itself to itself."""
+        lower, upper = key if isinstance(key, tuple) else (key, key)
+        return {"bin_lower": lower, "bin_upper": upper}
+
+    def shown_columns(self) -> tuple[str, ...]:
+        return (self._of or "bin",)
+
+    def shown_key(self, key: Any) -> tuple[str, ...]:
+        return (f"{key[0]} to {key[1]}" if isinstance(key, tuple) else str(key),)
 
     def range(self, lower: object = None, upper: object = None) -> Answer:
         """How many records lie from lower to upper, one end or both left open with None.
@@ -67,6 +80,10 @@ class BinAnswers(Answers):
         return Answer(total, self.epsilon, self.charged, noise)
 
 
+class Distribution(Answers):
+    """How many records, or what share of them, are at most each point: it never falls."""
+
+
 @dataclass(frozen=True)
 class Histogram(Query[Answers]):
     """How many records are in each bin; noise as for one count, since a record is in one bin.
@@ -80,6 +97,9 @@ class Histogram(Query[Answers]):
     bounds: object = None
     bins: int | Sequence[object] | None = None
 
+    def column(self) -> str:
+        return "n"
+
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         bins = binned(subject, self, "histogram")
         primitive = primitives.Frequencies(bins.index)
@@ -87,11 +107,9 @@ class Histogram(Query[Answers]):
         flat = CountTree(len(bins.labels), max(len(bins.labels), 2), 1)
 
         def read(released: Released, charged: Charged) -> Answers:
-            answers = {
-                label: Answer(n, epsilon, charged, noise)
-                for label, n in zip(bins.labels, integers(released), strict=True)
-            }
-            return BinAnswers(answers, epsilon, charged, flat, noise.scale or Fraction(0))
+            counts = integers(released)
+            made = Made(bins.labels, lambda i: Answer(counts[i], epsilon, charged, noise))
+            return BinAnswers(made, epsilon, charged, flat, noise.scale or Fraction(0), column_of(self.of))
 
         return Prepared(primitive, read, lambda size: Expected(noise, note="for each bin"))
 
@@ -109,6 +127,9 @@ class Ranges(Query[BinAnswers]):
     bounds: object = None
     bins: int | Sequence[object] | None = None
 
+    def column(self) -> str:
+        return "n"
+
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[BinAnswers]:
         bins = binned(subject, self, "ranges")
         tree = best_tree(len(bins.labels), epsilon)
@@ -118,11 +139,11 @@ class Ranges(Query[BinAnswers]):
         def read(released: Released, charged: Charged) -> BinAnswers:
             nodes = integers(released)
             counts = nodes if tree.height == 1 else tree.estimates(nodes).tolist()
-            answers = {
-                label: Answer(n, epsilon, charged, RangeNoise(tree, i, i + 1, scale))
-                for i, (label, n) in enumerate(zip(bins.labels, counts, strict=True))
-            }
-            return BinAnswers(answers, epsilon, charged, tree, scale)
+
+            def make(i: int) -> Answer:
+                return Answer(counts[i], epsilon, charged, RangeNoise(tree, i, i + 1, scale))
+
+            return BinAnswers(Made(bins.labels, make), epsilon, charged, tree, scale, column_of(self.of))
 
         def expect(size: int | None) -> Expected:
             return Expected(Normal(_deviation(tree, scale)), note="on average over all ranges")
@@ -156,6 +177,9 @@ class Cdf(Query[Answers]):
     bins: int | Sequence[object] | None = None
     counts: bool = False
 
+    def column(self) -> str:
+        return "n" if self.counts else "fraction"
+
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
         bins = binned(subject, self, "cdf")
         points = [label[1] if isinstance(label, tuple) else label for label in bins.labels]
@@ -166,16 +190,16 @@ class Cdf(Query[Answers]):
         def read(released: Released, charged: Charged) -> Answers:
             below = rising(list(accumulate(tree.estimates(integers(released)).tolist())))
             total = max(below[-1], 0.0)
-            answers: dict[Number, Answer] = {}
-            for n, (point, number) in enumerate(zip(points, below, strict=True), 1):
+
+            def make(i: int) -> Answer:
                 if self.counts:
-                    noise = RangeNoise(tree, 0, n, scale, 1.0, 0.0)
-                    answers[point] = Answer(max(number, 0.0), epsilon, charged, noise)
-                else:
-                    fraction = min(max(number / total, 0.0), 1.0) if total else n / len(points)
-                    noise = RangeNoise(tree, 0, n, scale, 1 / max(total, 1.0), 0.0, 1.0)
-                    answers[point] = Answer(fraction, epsilon, charged, noise)
-            return Answers(answers, epsilon, charged)
+                    noise = RangeNoise(tree, 0, i + 1, scale, 1.0, 0.0)
+                    return Answer(max(below[i], 0.0), epsilon, charged, noise)
+                fraction = min(max(below[i] / total, 0.0), 1.0) if total else (i + 1) / len(points)
+                noise = RangeNoise(tree, 0, i + 1, scale, 1 / max(total, 1.0), 0.0, 1.0)
+                return Answer(fraction, epsilon, charged, noise)
+
+            return Distribution(Made(points, make), epsilon, charged, (column_of(self.of) or "point",))
 
         def expect(size: int | None) -> Expected:
             deviation = _deviation(tree, scale, points=True)
@@ -284,6 +308,10 @@ class FindBounds(Query[Answer]):
     """
 
     of: object = None
+
+    @property
+    def what(self) -> str:
+        return "bounds"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         cell = subject.cell(self.of, "bounds")

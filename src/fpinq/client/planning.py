@@ -1,21 +1,25 @@
 """Planning: the error before paying, and the ε that a wanted error needs. Free: no data is looked at."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
 
+from fpinq.client.amounts import Amount
 from fpinq.client.answers import Answer, Answers, show_number
 from fpinq.client.bounds import exact_bounds
-from fpinq.client.choices import ExponentialMechanism
+from fpinq.client.named import Split
 from fpinq.client.queries import Prepared, Query
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, plain
+from fpinq.client.several import Several
 from fpinq.client.spelling import show_up
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, Number, exact_confidence
 from fpinq.model.epsilon import DIGITS, Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema
+from fpinq.model.frozen import dataclass
 
 SIGNIFICANT = 4
 
@@ -61,7 +65,58 @@ class ExpectedError:
         return f"<{self}, ε = {show_up(self.epsilon)}>"
 
 
-def expected_error(prepared: Prepared[Answer | Answers], epsilon: Epsilon, size: object) -> ExpectedError:
+class ExpectedErrors(Mapping[str, ExpectedError]):
+    """How far the answers of several queries will be off, by name."""
+
+    def __init__(self, errors: Mapping[str, ExpectedError], split: Split) -> None:
+        self._errors = dict(errors)
+        self.split = split
+
+    def __getitem__(self, name: str) -> ExpectedError:
+        return self._errors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._errors)
+
+    def __len__(self) -> int:
+        return len(self._errors)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self._errors))
+        return "\n".join([*(f"{name:<{width}}  {error}" for name, error in self.items()), str(self.split)])
+
+
+def expected_errors(query: Several, subject: Subject, epsilon: Epsilon, size: object) -> ExpectedErrors:
+    """The error of each of several queries that share ε."""
+    assumed = checked_size(size)
+    expected = query.expected(subject, epsilon)
+    errors = {name: ExpectedError(share, expect(assumed)) for name, (share, expect) in expected.items()}
+    return ExpectedErrors(errors, query.split(subject, epsilon))
+
+
+def least_epsilon_for_each(
+    query: Several, subject: Subject, errors: object, confidence: object, size: object
+) -> Fraction:
+    """The least ε at which each of several queries that share it is as exact as is wanted of it."""
+    if not isinstance(errors, Mapping) or not errors or any(name not in query.queries for name in errors):
+        named = ", ".join(query.queries)
+        raise BadQuery(f"say the error by name, error={{{next(iter(query.queries))!r}: …}}, of {named}")
+
+    def of_name(name: str) -> Callable[[Epsilon], Expecting]:
+        return lambda epsilon: Expecting(query.expected(subject, epsilon)[name][1])
+
+    return max(least_epsilon(of_name(name), error, confidence, size) for name, error in errors.items())
+
+
+class Expecting(NamedTuple):
+    """What is asked at an ε, as far as planning goes."""
+
+    expect: Callable[[int | None], Expected]
+
+
+def expected_error(
+    prepared: Prepared[Answer | Answers] | Expecting, epsilon: Epsilon, size: object
+) -> ExpectedError:
     """The error of a query at ε, for an assumed number of records."""
     return ExpectedError(epsilon, prepared.expect(checked_size(size)))
 
@@ -76,10 +131,12 @@ def epsilon_for(
     """
     if not isinstance(query, Query):
         raise BadQuery("epsilon_for needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
-    if isinstance(query, ExponentialMechanism):
-        raise BadQuery("what a score can be depends on the table's columns: ask table.epsilon_for(…)")
+    if query.of_columns:
+        raise BadQuery("this depends on the table's columns: ask table.epsilon_for(…)")
     subject = Anything.bounded_by(getattr(query, "bounds", None))
-    return least_epsilon(lambda epsilon: query.prepare(subject, epsilon), error, confidence, size)
+    return least_epsilon(
+        lambda epsilon: Expecting(partial(query.expect, subject, epsilon)), error, confidence, size
+    )
 
 
 class Anything(Subject):
@@ -97,7 +154,10 @@ class Anything(Subject):
 
 
 def least_epsilon(
-    prepare: Callable[[Epsilon], Prepared[Answer | Answers]], error: object, confidence: object, size: object
+    prepare: Callable[[Epsilon], Prepared[Answer | Answers] | Expecting],
+    error: object,
+    confidence: object,
+    size: object,
 ) -> Fraction:
     """The least ε of four digits whose error is small enough; the error falls as ε grows."""
     wanted = checked_error(error)
@@ -116,14 +176,13 @@ def least_epsilon(
     if exponent is None:
         raise BadQuery("no ε makes the error that small")
     if exponent == -DIGITS:
-        return Fraction(10) ** exponent
+        return Amount(Fraction(10) ** exponent)
     unit: Fraction = Fraction(10) ** (exponent - SIGNIFICANT)
     low, high = 10 ** (SIGNIFICANT - 1), 10**SIGNIFICANT
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reached(middle * unit) else (middle, high)
-    least: Fraction = high * unit
-    return least
+    return Amount(high * unit)
 
 
 def _missing(expected: ExpectedError, confidence: Fraction | None, size: int | None) -> str:

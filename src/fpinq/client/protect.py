@@ -2,15 +2,19 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, cast
 
+from fpinq.client.algebra import concat
+from fpinq.client.amounts import plain_amount
 from fpinq.client.bounds import Known, clamp
 from fpinq.client.budgets import Budget
+from fpinq.client.edge import edge
 from fpinq.client.facts import Bound, Facts, Made, Unbound, Within
-from fpinq.client.parts import partitioning
+from fpinq.client.keys import keyed
 from fpinq.client.rows import Call, Cell, column_type
 from fpinq.client.subjects import Subject
 from fpinq.client.systems import (
@@ -20,6 +24,7 @@ from fpinq.client.systems import (
 )
 from fpinq.client.table import Table
 from fpinq.engines.in_memory import relation
+from fpinq.engines.resources import resources
 from fpinq.engines.rows import written
 from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
@@ -27,13 +32,15 @@ from fpinq.model import expressions
 from fpinq.model.actions import Assign
 from fpinq.model.errors import BadTransformation, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type
-from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Shape, Term
-from fpinq.model.transformations import Concat, LiteralTable
+from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, Shape, Term
+from fpinq.model.transformations import LiteralTable
 from fpinq.runtime import InMemory, ProtectedSystem
 from fpinq.runtime.registration import Given, Offer, Taken, register
 
 # What the one table of a root of rows is called where tables have names.
 ONE = "the data"
+# How many blocks of a size are put together.
+FEW_BLOCKS = 8
 # Hashing more bytes than this is worth a line on the terminal.
 LONG = 10**9
 
@@ -42,6 +49,7 @@ class ReadOffData(UserWarning):
     """A schema that nobody stated: the types of columns were read off their values."""
 
 
+@edge
 def protect(
     data: object,
     *,
@@ -56,6 +64,8 @@ def protect(
     ledger: object = None,
     anchor: object = None,
     engine: object = "duckdb",
+    memory_limit: object = None,
+    threads: object = None,
 ) -> Any:
     """A protected table: whoever asks, and whatever they ask, no record costs more than the budget.
 
@@ -77,10 +87,14 @@ def protect(
     changed data is DataChanged, and the same data under another name SameData.
     With anchor= (a file elsewhere, or a command as a list) an older copy of the
     ledger that is put back is LedgerRolledBack; without, it is not noticed.
+
+    memory_limit= ("2GB", "4 GiB", a number of bytes) and threads= are what DuckDB
+    may use: said where data is first protected, for all data with the same
+    engine and ledger.
     """
     label = _named(data, name, ledger)
     promised = _promised(rows_at_most, data)
-    system = system_for(engine, ledger, anchor)
+    system = system_for(engine, ledger, anchor, resources(memory_limit, threads))
     if name is None and isinstance(data, str) and ":" not in data and system.engine.owns(data):
         label = data  # a table's name is all of it: clinic.visits
     root = _Root(system, label, budget, recorded=ledger is not None, rows_at_most=promised)
@@ -106,6 +120,7 @@ def protect(
     return root.of_persons(data, unit, most, schema or {}, known, _dialects(data, dialect))
 
 
+@edge
 def public(rows: object, schema: Mapping[str, object] | None = None) -> Table:
     """A literal table: public, with scaling factor 0. A list of dicts or a data frame."""
     table = relation(rows, _types(schema))
@@ -130,7 +145,8 @@ class _Root:
         self.system = system
         self.label = label
         self.shared = frozenset({budget}) if isinstance(budget, Budget) else frozenset()
-        self.budget = budget.remaining if isinstance(budget, Budget) else exact.budget(budget)
+        left = budget.remaining if isinstance(budget, Budget) else exact.budget(plain_amount(budget))
+        self.budget = Fraction(left.numerator, left.denominator)
         # In a ledger a name is what data is found by again; otherwise one that is taken gets a number.
         self.name = label if recorded else fresh_root(system, label)
         self.recorded = recorded
@@ -150,7 +166,7 @@ class _Root:
         assert isinstance(taken.shape, Schema)
         facts = Facts(
             taken.shape,
-            Made(self.label, read_off=bool(taken.read_off)),
+            Made(self.label, read_off=bool(taken.read_off), whole=True),
             Bound(self.system, self.name),
             roots={self.name: self.label},
             columns=_known(columns, taken.shape),
@@ -209,7 +225,7 @@ class _Root:
         self.system.act(Assign(variable, Flatten(body), (self.name,)))
         facts = Facts(
             persons.table(table),
-            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most, read_off=read_off),
+            Made(f"{table}, at most {most} per {unit}", rows_per_unit=most, read_off=read_off, whole=True),
             Bound(self.system, variable),
             roots={self.name: self.label},
             columns=known,
@@ -221,7 +237,7 @@ class _Root:
     def _register(
         self, tables: Mapping[str, Given], unit: str | None, check: Callable[[Shape], object]
     ) -> Taken:
-        is_new = self.name not in self.system.roots()
+        is_new = self.system.root(self.name) is None
         taken = register(
             self.system,
             self.system.engine,
@@ -250,7 +266,7 @@ def _warn(label: str, taken: Taken) -> None:
         "It is public, and from now on a promise of yours: state it, and no record has a say in it"
     )
     # Whose call of protect it was, not ours.
-    warnings.warn(message, ReadOffData, stacklevel=5)
+    warnings.warn(message, ReadOffData, stacklevel=6)
 
 
 def append(
@@ -262,22 +278,24 @@ def append(
     result charges every block; one of the block alone, which is protected under
     its name, charges only that.
     """
-    facts, roots = table.facts, table.facts.roots
-    system = facts.system
-    if not isinstance(system, ProtectedSystem) or not _is_whole(plan := _plan(facts, system)):
+    facts, system = table.facts, table.facts.system
+    if not isinstance(system, ProtectedSystem) or not facts.made.whole:
         raise BadTransformation(
             "append needs a table as protect or append gave it: append first, then transform"
         )
-    first = next(iter(roots))
-    label = name if name is not None else f"{roots[first]}/{_named(data, None, None)}"
+    ((first, owner_s),) = _first_block(facts).roots.items()
+    label = name if name is not None else f"{owner_s}/{_named(data, None, None)}"
     recorded = not isinstance(system.record, InMemory)
     if recorded and name is None and not isinstance(data, str | PathLike):
         raise _nameless()
     block = _Root(system, label, budget, recorded=recorded, block_of=first)
     schema = {column: type_.value for column, type_ in facts.schema.columns}
-    unit = system.roots()[first].unit
+    registered = system.root(first)
+    assert registered is not None
+    unit = registered.unit
     if unit is None:
-        return table.concat(block.of_rows(data, schema, facts.columns, dialect))
+        return Table(_grown(facts, block.of_rows(data, schema, facts.columns, dialect).facts))
+    plan = _plan(facts, system)
     while not isinstance(plan, Term) or not isinstance(plan.transformation, Flatten):
         plan = plan.arguments[0]  # type: ignore[union-attr]
     body = plan.transformation.body
@@ -285,7 +303,29 @@ def append(
     one = body.table
     tables, dialects = {one: data}, _dialects({one: data}, dialect)
     known, most = {one: facts.columns}, {one: body.at_most}
-    return table.concat(block.of_persons(tables, unit, most, {one: schema}, known, dialects)[one])
+    added = block.of_persons(tables, unit, most, {one: schema}, known, dialects)[one]
+    return Table(_grown(facts, added.facts))
+
+
+def _first_block(table: Facts) -> Facts:
+    """The table of its first root."""
+    while table.made.parents:
+        table = table.made.parents[0]
+    return table
+
+
+def _grown(table: Facts, block: Facts) -> Facts:
+    """The concat of a table's blocks and one more. So many of the same size become one: few at a time are
+    put together, few times on top of each other.
+    """
+    parts = [*(table.made.parents or (table,)), block]
+    while len(parts) > FEW_BLOCKS and _are_even(parts[-FEW_BLOCKS:]):
+        parts[-FEW_BLOCKS:] = [concat(*parts[-FEW_BLOCKS:])]
+    return concat(*parts)
+
+
+def _are_even(parts: Sequence[Facts]) -> bool:
+    return len({len(part.roots) for part in parts}) == 1
 
 
 def _plan(facts: Facts, system: ProtectedSystem) -> Plan:
@@ -304,19 +344,6 @@ def _promised(rows_at_most: int | Mapping[str, int] | None, data: object) -> dic
         if type(most) is not int or most < 1:
             raise ProgramError("rows_at_most is a whole number ≥ 1, or one for each table")
     return dict(given)
-
-
-def _is_whole(plan: Plan) -> bool:
-    """Whether a plan is a root, or the one table of a root of persons, or a concat of such."""
-    match plan:
-        case RootTable():
-            return True
-        case Term(transformation=Flatten(body=PersonTable()), arguments=(RootTable(),)):
-            return True
-        case Term(transformation=Concat(), arguments=arguments):
-            return all(_is_whole(argument) for argument in arguments)
-        case _:
-            return False
 
 
 def hashing(name: str) -> Callable[[int, int], None]:
@@ -383,7 +410,7 @@ def _known(columns: Mapping[str, Known] | None, schema: Schema) -> dict[str, Kno
         if known.bounds is not None:
             clamp(cell, known.bounds)
         if known.keys is not None:
-            partitioning(Subject(schema), cell, known.keys)
+            keyed(Subject(schema), cell, known.keys)
         if known.max_length is not None and cell.type is not Type.STRING:
             raise ProgramError(f"only text has a max_length, and {name!r} is {cell.type.value}")
     return dict(columns or {})

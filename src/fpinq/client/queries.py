@@ -6,23 +6,30 @@ Here are counts, sums, averages and variances; then read `choices` and `histogra
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from typing import Generic, TypeVar
+from functools import cache
+from typing import ClassVar, Generic, TypeVar
 
+from fpinq.client import looks, moments
 from fpinq.client.algebra import distinct, select, where
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import clamp
 from fpinq.client.facts import Facts
+from fpinq.client.looks import Composed, Second
+from fpinq.client.rows import Cell
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, LaplaceCombination, LaplaceNoise, Number
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
-from fpinq.model.epsilon import Epsilon
+from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import BadQuery
-from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.expressions import Column
+from fpinq.model.frozen import dataclass
+from fpinq.model.queries import PrimitiveQuery, SimpleQuery
 from fpinq.runtime import Released
 
 A = TypeVar("A", bound=Answer | Answers, covariant=True)
@@ -47,13 +54,59 @@ class Prepared(Generic[A]):
 class Query(ABC, Generic[A]):
     """A question that can be asked of a table or of each part of a partition."""
 
+    # Whether its error depends on more than its bounds: on which columns a table has, and of what types.
+    of_columns: ClassVar[bool] = False
+
     @abstractmethod
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[A]:
         """The primitive query this is on a table, and how to read it."""
 
+    @property
+    def what(self) -> str:
+        """What is asked, in a word or two."""
+        return _spelt(type(self).__name__)
+
+    def words(self) -> str:
+        """What is asked, of which column: average of age."""
+        return " of ".join(filter(None, (self.what, column_of(getattr(self, "of", None)))))
+
+    def column(self) -> str:
+        """What a column of its answers is called: average_age."""
+        of = column_of(getattr(self, "of", None))
+        return "_".join(filter(None, (self.what.replace(" ", "_"), of)))
+
+    def traced(self, subject: Subject) -> "Query[A]":
+        """The same, with its function called: once, whatever it is then used for."""
+        of = getattr(self, "of", self)
+        if of is self or (of is None and len(subject.schema.columns) != 1):
+            return self
+        return replace(self, of=subject.cell(of, self.what))  # type: ignore[type-var]
+
+    def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[A] | None:
+        """The two queries that this is better asked as, one after the other; None if there are none."""
+        return None
+
+    def expect(self, subject: Subject, epsilon: Epsilon, size: int | None) -> Expected:
+        """How far the answer will be off, as it is asked."""
+        composed = self.composed(subject, epsilon)
+        return (self.prepare(subject, epsilon) if composed is None else composed).expect(size)
+
     def derive(self, table: Facts) -> Facts:
         """The table that the primitive query is asked of: a transformation of the given one, or itself."""
         return table
+
+
+def column_of(expression: object) -> str:
+    """The column that an expression is; "" if it is something else."""
+    if isinstance(expression, Cell) and isinstance(expression.tree, Column):
+        return expression.tree.name
+    return expression if isinstance(expression, str) else ""
+
+
+@cache
+def _spelt(name: str) -> str:
+    """The words of a name: distinct count."""
+    return re.sub("(?<=.)(?=[A-Z])", " ", name).lower()
 
 
 def integers(released: Released) -> tuple[int, ...]:
@@ -68,9 +121,9 @@ def integer(released: Released) -> int:
     return released
 
 
-def laplace_noise(primitive: PrimitiveQuery, epsilon: Epsilon, step: Fraction = Fraction(1)) -> LaplaceNoise:
+def laplace_noise(primitive: SimpleQuery, epsilon: Epsilon, step: Fraction = Fraction(1)) -> LaplaceNoise:
     """The noise in every coordinate."""
-    return LaplaceNoise(primitive.sensitivity / epsilon if primitive.sensitivity else None, step)
+    return LaplaceNoise(per(primitive.sensitivity, epsilon) if primitive.sensitivity else None, step)
 
 
 # ── counts and sums ──────────────────────────────────────────────────────────────────
@@ -79,6 +132,9 @@ def laplace_noise(primitive: PrimitiveQuery, epsilon: Epsilon, step: Fraction = 
 @dataclass(frozen=True)
 class Count(Query[Answer]):
     """How many records."""
+
+    def column(self) -> str:
+        return "n"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         primitive = primitives.Count()
@@ -147,66 +203,88 @@ def as_float(number: Fraction) -> float:
 
 @dataclass(frozen=True)
 class Average(Query[Answer]):
-    """The average of a bounded expression, at the full ε.
+    """The average of a bounded expression. Missing values count for nothing.
 
-    Σ(x − lower) and Σ(upper − x) each get noise of the whole ε; a record adds
-    the same to their total whatever its value. Where they say that there are no
-    records, the answer is the middle of the bounds. Missing values count for
-    nothing.
+    Two queries: a first look, and then the balance of what is above and below
+    (`looks`). once=True makes it one, of Σ(x − lower) and Σ(upper − x), each with
+    noise of the whole ε: a record adds the same to their total whatever its value.
+    Where they say that there are no records, the answer is the middle of the bounds.
     """
 
     of: object = None
     bounds: object = None
+    once: bool = False
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
-        cell = subject.cell(self.of, "average")
-        clamped = clamp(cell, subject.bounds(cell, self.bounds))
+        clamped = self._clamp(subject)
         primitive = primitives.Moments(clamped, 1)
-        lower, upper = (float(bound * clamped.step) for bound in (clamped.lower, clamped.upper))
         width = finite(clamped.width * clamped.step, "an average")
 
         def read(released: Released, charged: Charged) -> Answer:
-            below, above = integers(released)  # Σ(upper − x), Σ(x − lower)
-            total = above + below
-            share = Fraction(min(max(above, 0), total), total) if total > 0 else Fraction(1, 2)
-            value = float((clamped.lower + clamped.width * share) * clamped.step)
-            # d share = ((1 − share)·d above − share·d below) / total
-            scale = float(primitive.sensitivity / epsilon / max(total, 1))
-            weights = tuple(width * (scale * w) for w in (1 - float(share), float(share)))
-            return Answer(value, epsilon, charged, LaplaceCombination(weights, lower, upper))
+            sums = moments.measured(integers(released), primitive.sensitivity / epsilon)
+            return moments.average(sums, clamped).answer(epsilon, charged)
 
         def expect(size: int | None) -> Expected:
             return divided_by_size(width * float(1 / epsilon), size, width)
 
         return Prepared(primitive, read, expect)
 
+    def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[Answer] | None:
+        clamped = self._clamp(subject)
+        width = finite(clamped.width * clamped.step, "an average")
+
+        def expect(size: int | None) -> Expected:
+            return divided_by_size(width * float(1 / (epsilon * looks.AVERAGE_REST)), size, width)
+
+        return None if self.once else looks.average(clamped, epsilon, expect)
+
+    def _clamp(self, subject: Subject) -> Clamp:
+        cell = subject.cell(self.of, "average")
+        return clamp(cell, subject.bounds(cell, self.bounds))
+
 
 @dataclass(frozen=True)
 class Variance(Query[Answer]):
-    """The variance (of the records, divided by their number) of a bounded expression, at the full ε.
+    """The variance (of the records, divided by their number) of a bounded expression.
 
-    From the degree-2 Bernstein sums. Where they say that there are no records,
-    it is the middle of what is possible, W²/8.
+    Two queries: a first look, and then the balance of squares about the average
+    that it gives (`looks`). once=True makes it one, of the degree-2 Bernstein sums
+    at the full ε. Where they say that there are no records, it is the middle of
+    what is possible, W²/8.
     """
 
     of: object = None
     bounds: object = None
+    once: bool = False
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
-        cell = subject.cell(self.of, "variance")
-        clamped = clamp(cell, subject.bounds(cell, self.bounds), squared=True)
+        clamped = self._clamp(subject)
         primitive = primitives.Moments(clamped, 2)
         square = finite((clamped.width * clamped.step) ** 2, "a variance")
 
         def read(released: Released, charged: Charged) -> Answer:
-            value, weights = _variance(integers(released), clamped, primitive.sensitivity / epsilon)
-            return Answer(value, epsilon, charged, LaplaceCombination(weights, 0.0, square / 4))
+            sums = moments.measured(integers(released), primitive.sensitivity / epsilon)
+            return moments.variance(sums, clamped).answer(epsilon, charged)
 
         def expect(size: int | None) -> Expected:
-            # The slopes of `_variance` are 1, 0, 0 at worst: where all values are at one bound.
+            # The slopes of `moments.variance` are 1, 0, 0 at worst: where all values are at one bound.
             return divided_by_size(square * float(1 / epsilon), size, square / 4)
 
         return Prepared(primitive, read, expect)
+
+    def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[Answer] | None:
+        clamped = self._clamp(subject)
+        square = finite((clamped.width * clamped.step) ** 2, "a variance")
+
+        def expect(size: int | None) -> Expected:
+            # Asked again, or the balance of squares, at most W² apart: at worst as above, at the rest.
+            return divided_by_size(square * float(1 / (epsilon * looks.VARIANCE_REST)), size, square / 4)
+
+        return None if self.once else looks.variance(clamped, epsilon, expect)
+
+    def _clamp(self, subject: Subject) -> Clamp:
+        cell = subject.cell(self.of, "variance")
+        return clamp(cell, subject.bounds(cell, self.bounds), squared=True)
 
 
 @dataclass(frozen=True)
@@ -215,23 +293,50 @@ class StandardDeviation(Query[Answer]):
 
     of: object = None
     bounds: object = None
+    once: bool = False
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
-        prepared = Variance(self.of, self.bounds).prepare(subject, epsilon)
+        prepared = self._squared.prepare(subject, epsilon)
+        return Prepared(prepared.primitive, _root(prepared.read), _root_expected(prepared.expect, epsilon))
 
-        def read(released: Released, charged: Charged) -> Answer:
-            squared = prepared.read(released, charged)
-            return Answer(math.sqrt(squared.value), epsilon, charged, _RootOf(squared))
+    def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[Answer] | None:
+        squared = self._squared.composed(subject, epsilon)
+        if squared is None:
+            return None
 
-        def expect(size: int | None) -> Expected:
-            squared = prepared.expect(size)
-            if squared.uncertainty is None:
-                return Expected(None, note=f"the square root of a variance whose error is {squared.note}")
-            # Worst where the deviation is 0; elsewhere it is the variance's error over twice the deviation.
-            root = _RootOf(Answer(0.0, epsilon, Fraction(0), squared.uncertainty))
-            return Expected(root, note=squared.note)
+        def then(seen: Released) -> Second[Answer]:
+            second = squared.then(seen)
+            return Second(second.primitive, _root(second.read))
 
-        return Prepared(prepared.primitive, read, expect)
+        return Composed(squared.first, squared.epsilons, then, _root_expected(squared.expect, epsilon))
+
+    @property
+    def _squared(self) -> Variance:
+        return Variance(self.of, self.bounds, self.once)
+
+
+def _root(read: Callable[[Released, Charged], Answer]) -> Callable[[Released, Charged], Answer]:
+    """How to read the square root of an answer."""
+
+    def read_root(released: Released, charged: Charged) -> Answer:
+        squared = read(released, charged)
+        return Answer(math.sqrt(squared.value), squared.epsilon, charged, _RootOf(squared))
+
+    return read_root
+
+
+def _root_expected(
+    expect: Callable[[int | None], Expected], epsilon: Epsilon
+) -> Callable[[int | None], Expected]:
+    def expect_root(size: int | None) -> Expected:
+        squared = expect(size)
+        if squared.uncertainty is None:
+            return Expected(None, note=f"the square root of a variance whose error is {squared.note}")
+        # Worst where the deviation is 0; elsewhere it is the variance's error over twice the deviation.
+        root = _RootOf(Answer(0.0, epsilon, Fraction(0), squared.uncertainty))
+        return Expected(root, note=squared.note)
+
+    return expect_root
 
 
 @dataclass(frozen=True)
@@ -264,18 +369,3 @@ def finite(number: Fraction, what: str) -> float:
     if math.isinf(as_float(number)):
         raise BadQuery(f"bounds too wide for {what}: the result could exceed what a float can hold")
     return float(number)
-
-
-def _variance(released: Sequence[int], clamped: Clamp, scale: Fraction) -> tuple[float, tuple[float, ...]]:
-    """The variance from noisy Bernstein sums, and what noise of scale 1 in each amounts to."""
-    square = (clamped.width * clamped.step) ** 2
-    total = sum(released)
-    if total <= 0 or not square:
-        return float(square / 8), (math.inf if square else 0.0,)
-    mean, mean_square = Fraction(released[1] + 2 * released[2], 2 * total), Fraction(released[2], total)
-    share = min(max(mean_square - mean * mean, Fraction(0)), Fraction(1, 4))
-    # Noise may put the moments where no data can be; slopes are taken at the nearest that can.
-    u = min(max(float(mean), 0.0), 1.0)
-    v = min(max(float(mean_square), u * u), u)
-    slopes = ((-v + 2 * u * u), (-v - 2 * u * (0.5 - u)), (1 - v - 2 * u * (1 - u)))
-    return float(square * share), tuple(float(square) * (slope * float(scale / total)) for slope in slopes)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -24,14 +24,18 @@ from urllib.parse import quote, urlsplit
 from weakref import finalize
 
 from fpinq.client.bounds import Known
+from fpinq.client.edge import edge
 from fpinq.client.facts import Bound, Facts, Made, Within
+from fpinq.client.shown import html_table
+from fpinq.client.spelling import show_down
 from fpinq.client.systems import fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.ledger.process import this_process
 from fpinq.model import actions, semantics
 from fpinq.model.accounts import Part, Root, Source
-from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, TableVariable
+from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition
+from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.errors import FpinqError, LedgerError, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
@@ -57,6 +61,7 @@ MAX_REPLY_BYTES = 2**30
 FROM_A_PROXY = (502, 503, 504)
 
 
+@edge
 def connect(
     url: str,
     token: str | None = None,
@@ -115,6 +120,18 @@ class Catalog(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"<{len(self)} data set{'s' * (len(self) != 1)}: {', '.join(self)}>"
 
+    def _repr_html_(self) -> str:
+        lines = [
+            (
+                name,
+                found["unit"] or "a record",
+                _in_words(found["tables"]),
+                show_down(Fraction(found["budget"])),
+            )
+            for name, found in self._data_sets.items()
+        ]
+        return html_table(["data set", "unit", "columns", "budget"], lines)
+
     def _of_rows(self, name: str, table: Mapping[str, Any]) -> Table:
         bound = Bound(self._system, name)
         return Table(Facts(_schema(table), Made(name), bound, roots={name: name}, columns=_columns(table)))
@@ -132,6 +149,14 @@ class Catalog(Mapping[str, Any]):
             within=Within(root, body, frozenset({unit})),
         )
         return Table(facts)
+
+
+def _in_words(tables: Sequence[Mapping[str, Any]]) -> str:
+    """The columns of tables; of several, each under its name."""
+    columns = [", ".join(f"{name} {type_}" for name, type_ in table["schema"]) for table in tables]
+    if len(tables) == 1:
+        return columns[0]
+    return "; ".join(f"{table['name']}: {listed}" for table, listed in zip(tables, columns, strict=True))
 
 
 class RemoteSystem:
@@ -170,8 +195,8 @@ class RemoteSystem:
         assert isinstance(shape, Schema | Persons)
         return semantics.Table(RootTable(variable), shape, sensitivity)
 
-    def drop(self, variable: TableVariable) -> None:
-        """Its name on the server will be used for another table."""
+    def drop(self, variable: TableVariable | Numbered) -> None:
+        """Its name on the server will be used for another table; or the names of these."""
         self._names.drop(variable)
 
     def data_sets(self) -> list[dict[str, Any]]:
@@ -202,23 +227,25 @@ class Names:
     def __init__(self) -> None:
         self._names: dict[TableVariable, str] = {}
         self._free: list[str] = []
-        self._dropped: deque[TableVariable] = deque()  # a finalizer may come at any time, so it only notes
+        # A finalizer may come at any time, so it only notes.
+        self._dropped: deque[TableVariable | Numbered] = deque()
         self._numbers = count(1)
 
     def of(self, variable: TableVariable) -> str:
         """Its name on the server: a data set's is its own."""
         return self._names.get(variable, variable)
 
-    def drop(self, variable: TableVariable) -> None:
-        """The program has forgotten a variable."""
+    def drop(self, variable: TableVariable | Numbered) -> None:
+        """The program has forgotten a variable, or several."""
         self._dropped.append(variable)
 
     def translate(self, action: Action) -> tuple[Action, dict[TableVariable, str]]:
         """The action in the server's names, and the names that it binds."""
         while self._dropped:
-            name = self._names.pop(self._dropped.popleft(), None)
-            if name is not None:
-                self._free.append(name)
+            gone = self._dropped.popleft()
+            for variable in [gone] if isinstance(gone, str) else gone:
+                if (name := self._names.pop(variable, None)) is not None:
+                    self._free.append(name)
         match action:
             case Assign(target=target, arguments=arguments):
                 fresh = {target: self._fresh(target)}

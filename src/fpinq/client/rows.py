@@ -60,7 +60,11 @@ class Symbolic:
         raise BadExpression('int() needs a value: write x.a.cast("int64")')
 
     def __float__(self) -> NoReturn:
-        raise BadExpression('float() needs a value: write x.a.cast("float64")')
+        # Whatever wants a float ends up here, and cannot be told from float() itself.
+        raise BadExpression(
+            "functions of the math module and float() need a value: write x.a.log() for math.log(x.a), "
+            'and so x.a.sqrt(), x.a.exp(), x.a.power(2); x.a.cast("float64") for float(x.a)'
+        )
 
     def __index__(self) -> NoReturn:
         raise BadExpression("a symbolic value cannot be an index: write the expression out")

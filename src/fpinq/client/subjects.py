@@ -1,13 +1,14 @@
 """Subjects: what a query is asked of, as far as it is public."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fpinq.client.bounds import Known
 from fpinq.client.rows import Cell
 from fpinq.client.tracing import row, trace
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema
+from fpinq.model.frozen import dataclass
 
 NOTHING = Known()
 

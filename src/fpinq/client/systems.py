@@ -9,16 +9,20 @@ from itertools import count
 from os import PathLike, fspath
 from os.path import realpath
 from threading import Lock
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from fpinq.engines.registry import engine_of
-from fpinq.ledger import Ledger, open_ledger
-from fpinq.ledger.anchor import anchor_of
+from fpinq.engines.resources import UNSAID, Resources
+from fpinq.ledger import open_ledger
 from fpinq.ledger.process import this_process
-from fpinq.model.actions import Action, TableVariable
+from fpinq.model.actions import Action
+from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.errors import ProgramError
 from fpinq.model.semantics import Table
 from fpinq.runtime import Observation, ProtectedSystem
+
+if TYPE_CHECKING:
+    from fpinq.ledger import Ledger
 
 
 class System(Protocol):
@@ -30,33 +34,50 @@ class System(Protocol):
     def describe(self, variable: TableVariable) -> Table:
         """The public facts of a table."""
 
-    def drop(self, variable: TableVariable) -> None:
-        """The client will not use this variable again."""
+    def drop(self, variable: TableVariable | Numbered) -> None:
+        """The client will not use this variable again, or these."""
 
 
 _systems: dict[object, ProtectedSystem] = {}
 # Before the interpreter takes its modules apart: DuckDB complains of what outlives it.
 atexit.register(_systems.clear)
-_roots: dict[int, set[str]] = {}  # by the id of a system; systems last as long as the process
+_limits: dict[object, Resources] = {}  # what each was made with
+# By the id of a system, which lasts as long as the process: the names that were given, each with the last
+# number that was put behind it.
+_roots: dict[int, dict[str, int]] = {}
 _lock = Lock()
 _numbers = count(1)
 
 
-def system_for(engine: object, ledger: object = None, anchor: object = None) -> ProtectedSystem:
-    """The system of an engine, by its name or itself; and of a ledger."""
+def system_for(
+    engine: object, ledger: object = None, anchor: object = None, limits: Resources = UNSAID
+) -> ProtectedSystem:
+    """The system of an engine, by its name or itself, with these limits; and of a ledger."""
     if anchor is not None and ledger is None:
         raise ProgramError("anchor=… keeps the head of a ledger: say ledger=… too")
     key = engine if ledger is None else (engine, _place(ledger), this_process())
     with _lock:
         if key not in _systems:
-            found = engine_of(engine)
+            found = engine_of(engine, limits)
             _systems[key] = ProtectedSystem(found, record=None if ledger is None else _open(ledger, anchor))
+            _limits[key] = limits
+        elif limits not in (UNSAID, _limits[key]):
+            raise ProgramError(
+                "memory_limit and threads are the engine's, and it runs already: say them where data is "
+                "first protected, and the same or nothing afterwards"
+            )
         elif anchor is not None:
-            cast(Ledger, _systems[key].record).keep_at(anchor_of(anchor))
+            _keep_at(cast("Ledger", _systems[key].record), anchor)
         return _systems[key]
 
 
-def _open(ledger: Any, anchor: object) -> Ledger:
+def _keep_at(ledger: "Ledger", anchor: object) -> None:
+    from fpinq.ledger.anchor import anchor_of  # only who has a ledger needs it
+
+    ledger.keep_at(anchor_of(anchor))
+
+
+def _open(ledger: Any, anchor: object) -> "Ledger":
     opened = open_ledger(ledger, anchor=anchor)
     atexit.register(opened.close)
     return opened
@@ -77,9 +98,15 @@ def fresh_root(system: ProtectedSystem, label: str) -> str:
     Names are not used again, not even those of data that was refused: the engine may have seen it.
     """
     with _lock:
-        taken = _roots.setdefault(id(system), set(system.budgets()))
-        name = next(n for i in count(1) if (n := label if i == 1 else f"{label}#{i}") not in taken)
-        taken.add(name)
+        if id(system) not in _roots:
+            _roots[id(system)] = dict.fromkeys(system.budgets(), 1)
+        taken = _roots[id(system)]
+        number, name = taken.get(label, 0), label
+        while name in taken:
+            number += 1
+            name = f"{label}#{number}"
+        taken[name] = 1
+        taken[label] = max(number, 1)
         return name
 
 

@@ -1,26 +1,30 @@
 """Tables: all that a program can do with one. Methods over facts; each gives a new table, or an answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from html import escape
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from fpinq.client import algebra, asking, groups, joins, parts
+from fpinq.client.advice import instead, misplaced
 from fpinq.client.algebra import derive
+from fpinq.client.amounts import plain_amount
 from fpinq.client.answers import Answer, Answers
 from fpinq.client.asking import Question, ask, ask_parts
 from fpinq.client.budgets import Budget
 from fpinq.client.choices import ExponentialMechanism, Median, Mode, OrderStatistic, Quantile, Quantiles
 from fpinq.client.derivation import Derivation, summary
+from fpinq.client.edge import edges
 from fpinq.client.facts import Facts
 from fpinq.client.groups import Groups, Keys, Side
 from fpinq.client.histograms import BinAnswers, Cdf, FindBounds, Histogram, Ranges
+from fpinq.client.history import History, notes_of
 from fpinq.client.joins import join_keys, key_cells, trees
+from fpinq.client.keys import cells_of_key
 from fpinq.client.parts import Parts
-from fpinq.client.planning import ExpectedError
+from fpinq.client.planning import ExpectedError, ExpectedErrors
 from fpinq.client.queries import (
     Average,
     Count,
@@ -30,15 +34,18 @@ from fpinq.client.queries import (
     Sum,
     Variance,
 )
-from fpinq.client.rows import Cell
-from fpinq.client.tracing import called, called_or_constant, row, trace
+from fpinq.client.rows import Cell, Symbolic
+from fpinq.client.several import Several
+from fpinq.client.shown import html_facts
+from fpinq.client.tracing import called, called_or_constant, named, row, trace
 from fpinq.engines.text import Dialect
 from fpinq.model import epsilon as exact
-from fpinq.model.errors import BadQuery, BadTransformation, ProgramError, suggest
+from fpinq.model.epsilon import Epsilon
+from fpinq.model.errors import BadEpsilon, BadQuery, BadTransformation, ProgramError
 from fpinq.model.expressions import Column, Expression, Type
+from fpinq.model.frozen import dataclass
 from fpinq.model.transformations import (
     Aggregates,
-    Concat,
     Except,
     Explode,
     Fields,
@@ -49,35 +56,16 @@ from fpinq.model.transformations import (
     Union,
 )
 
-A = TypeVar("A", Answer, Answers, BinAnswers)
+if TYPE_CHECKING:
+    from fpinq.client.counting import TopAnswer
+    from fpinq.client.regressions import RegressionAnswers
+
+A = TypeVar("A", Answer, Answers, BinAnswers, "RegressionAnswers", "TopAnswer")
 # A number that can be taken exactly.
 Exact = float | Fraction | Decimal
 
-# What users of other libraries try first.
-_ELSEWHERE = {
-    "filter": "where",
-    "map": "select",
-    "mutate": "with_columns",
-    "assign": "with_columns",
-    "flat_map": "select_many",
-    "explode": "select_many",
-    "groupby": "group_by",
-    "head": "take",
-    "limit": "take",
-    "skip": "except_ (table.except_(table.take(k), bag=True))",
-    "merge": "join",
-    "subtract": "except_",
-    "difference": "except_",
-    "count": "noisy_count",
-    "sum": "noisy_sum",
-    "mean": "noisy_average",
-    "average": "noisy_average",
-    "median": "noisy_median",
-    "drop_duplicates": "distinct",
-    "columns": "schema",
-}
 
-
+@edges
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """A protected table, or a public one. Immutable: every transformation gives a new one."""
@@ -108,7 +96,14 @@ class Table:
 
     def price(self, epsilon: object) -> Fraction | Mapping[str, Fraction]:
         """What a query at ε would cost now; for a table over several roots, of each. Asking is free."""
-        return self.facts.by_root(self.facts.prices(exact.epsilon(epsilon)))
+        return self.facts.by_root(self.facts.prices(_exactly(epsilon)))
+
+    @property
+    def history(self) -> History:
+        """What this program has asked of the table's roots: when, for how much, and what that left."""
+        facts = replace(self.facts, budgets=frozenset())
+        asked = [] if facts.system is None else notes_of(facts.system).of(facts.roots)
+        return History(asked, facts.root_labels(), facts.left())
 
     def explain(self) -> Derivation:
         """How the table was made, with every stability and scaling factor: to print, or for a notebook."""
@@ -127,12 +122,8 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in summary(self.facts)
-        )
-        return f"<table>{rows}</table><details><summary>derivation</summary>{self.explain().svg()}</details>"
+        facts = html_facts(dict(summary(self.facts)))
+        return f"{facts}<details><summary>derivation</summary>{self.explain().svg()}</details>"
 
     def __len__(self) -> NoReturn:
         raise ProgramError("how many records there are is private: ask table.noisy_count(ε)")
@@ -149,9 +140,13 @@ class Table:
         """The records of which f is true."""
         return Table(algebra.where(self.facts, trace(f, "where", row(self.facts.schema)).condition()))
 
-    def select(self, f: object) -> "Table":
-        """One record made of each: f gives a dict of expressions, or one (the column `value`)."""
-        return Table(algebra.select(self.facts, trace(f, "select", row(self.facts.schema)).record()))
+    def select(self, f: object, *more: str) -> "Table":
+        """One record made of each: f gives a dict of expressions, or one (the column `value`).
+
+        select("age", "edu") keeps these columns.
+        """
+        kept = named(f, more)
+        return Table(algebra.select(self.facts, trace(kept, "select", row(self.facts.schema)).record()))
 
     def with_columns(self, f: object = None, /, **named: object) -> "Table":
         """The records with more columns, or other values in them: f gives a dict of expressions."""
@@ -217,11 +212,11 @@ class Table:
             return tuple(Column(name) for name in self.facts.schema.names())
         return trees(key_cells(key, self.facts.schema, what)[0])
 
-    # ── two tables of the same columns ───────────────────────────────────────────────
+    # ── tables of the same columns ───────────────────────────────────────────────────
 
-    def concat(self, other: "Table") -> "Table":
-        """The records of both."""
-        return Table(algebra.of_two(Concat(), self.facts, _facts(other, "concat")))
+    def concat(self, *others: "Table") -> "Table":
+        """The records of both, or of all."""
+        return Table(algebra.concat(self.facts, *(_facts(other, "concat") for other in others)))
 
     def append(
         self, data: object, *, budget: object, name: str | None = None, dialect: Dialect | None = None
@@ -310,8 +305,8 @@ class Table:
 
         Asking all parts costs what asking the most asked of them does.
         """
-        shown, tables = parts.partition(self.facts, f, keys)
-        return Parts(shown, {key: Table(part) for key, part in tables.items()})
+        keyed, part = parts.partition(self.facts, f, keys)
+        return Parts(keyed, lambda number: Table(part(number)))
 
     # ── asking ───────────────────────────────────────────────────────────────────────
 
@@ -340,22 +335,35 @@ class Table:
         query, query(ε, fp.count(), by=f, keys=[…]) the same of all. Gives an
         answer, or a mapping key ↦ answer.
         """
-        exactly = exact.epsilon(epsilon)
+        exactly = _exactly(epsilon)
         if by is not None:
             return ask_parts(self.facts, exactly, query, by, keys)
         if not isinstance(query, Query):
-            raise BadQuery("query needs an fp query, such as fp.count(); or a dict of them and by=f")
+            raise BadQuery(
+                "query needs an fp query, such as fp.count(); several are fp.several(n=fp.count(), …), "
+                "and a dict of them is one for each part: say by what, too (by=f)"
+            )
         if keys is not None:
             raise BadQuery("keys say which parts there are: say by what, too (by=lambda x: x.city)")
         return ask(self.facts, exactly, query)
 
-    def expected_error(self, query: Question, epsilon: object, *, size: int | None = None) -> ExpectedError:
-        """How far the answer of a query at ε will be off, before asking it.
+    @overload
+    def expected_error(  # type: ignore[overload-overlap]
+        self, query: Several, epsilon: object, *, size: int | None = None
+    ) -> ExpectedErrors: ...
+    @overload
+    def expected_error(
+        self, query: Question, epsilon: object, *, size: int | None = None
+    ) -> ExpectedError: ...
+    def expected_error(
+        self, query: Question, epsilon: object, *, size: int | None = None
+    ) -> ExpectedError | ExpectedErrors:
+        """How far the answer of a query at ε will be off, before asking it; of several, each by its name.
 
         For averages and the like that depends on the number of records, which is
         private: give an assumed size, or read the dependence off what is printed.
         """
-        return asking.expect(self.facts, exact.epsilon(epsilon), query, size)
+        return asking.expect(self.facts, _exactly(epsilon), query, size)
 
     def epsilon_for(
         self, query: Question, *, error: object, confidence: object = None, size: int | None = None
@@ -392,31 +400,51 @@ class Table:
         """The standard deviation of f, clamped to bounds."""
         return self.query(epsilon, StandardDeviation(f, bounds))
 
-    def noisy_median(self, epsilon: object, f: object = None, bounds: object = None) -> Answer:
-        """The median of f, between bounds."""
-        return self.query(epsilon, Median(f, bounds))
+    def noisy_median(
+        self, epsilon: object, f: object = None, bounds: object = None, interval: object = None
+    ) -> Answer:
+        """The median of f, between bounds. With interval=0.95, also where it is: for a part of the same ε."""
+        return self.query(epsilon, Median(f, bounds, interval))
 
     @overload
     def noisy_quantile(
-        self, epsilon: object, q: Sequence[object], f: object = None, bounds: object = None
+        self,
+        epsilon: object,
+        q: Sequence[object],
+        f: object = None,
+        bounds: object = None,
+        interval: object = None,
     ) -> Answers: ...
     @overload
     def noisy_quantile(
-        self, epsilon: object, q: Exact, f: object = None, bounds: object = None
+        self, epsilon: object, q: Exact, f: object = None, bounds: object = None, interval: object = None
     ) -> Answer: ...
     def noisy_quantile(
-        self, epsilon: object, q: Sequence[object] | Exact, f: object = None, bounds: object = None
+        self,
+        epsilon: object,
+        q: Sequence[object] | Exact,
+        f: object = None,
+        bounds: object = None,
+        interval: object = None,
     ) -> Answer | Answers:
-        """The value of f below which a fraction q of the records lies; for a list of fractions, a mapping."""
+        """The value of f below which a fraction q of the records lies; for a list of fractions, a mapping.
+
+        With interval=0.95, also where it is with this confidence: for a part of the same ε.
+        """
         if isinstance(q, list | tuple):
-            return self.query(epsilon, Quantiles(q, f, bounds))
-        return self.query(epsilon, Quantile(q, f, bounds))
+            return self.query(epsilon, Quantiles(q, f, bounds, interval))
+        return self.query(epsilon, Quantile(q, f, bounds, interval))
 
     def noisy_order_statistic(
-        self, epsilon: object, fraction: object, f: object = None, bounds: object = None
+        self,
+        epsilon: object,
+        fraction: object,
+        f: object = None,
+        bounds: object = None,
+        interval: object = None,
     ) -> Answer:
         """The value of f below which a fraction of the records lies."""
-        return self.query(epsilon, OrderStatistic(fraction, f, bounds))
+        return self.query(epsilon, OrderStatistic(fraction, f, bounds, interval))
 
     def exponential_mechanism(
         self,
@@ -434,6 +462,76 @@ class Table:
         """The most common value of f among public candidates."""
         return self.query(epsilon, Mode(f, candidates))
 
+    # What these are made of is imported where it is asked for: a count needs none of it.
+
+    def noisy_top(
+        self,
+        epsilon: object,
+        k: int,
+        f: object = None,
+        candidates: Sequence[object] | None = None,
+        bounds: object = None,
+    ) -> "TopAnswer":
+        """The k most common values of f among public candidates, a list, best first.
+
+        With score(x, candidate) for f, the k candidates with the largest total
+        scores; bounds are those of one record's score, as for exponential_mechanism.
+        """
+        from fpinq.client.counting import Top, top_by_score
+
+        if not isinstance(f, Symbolic) and groups.arity(f) == 2:
+            return top_by_score(self.facts, _exactly(epsilon), k, f, candidates, bounds)
+        if bounds is not None:
+            raise BadQuery(
+                "bounds are those of a score, lambda x, candidate: …; values are counted without any"
+            )
+        return self.query(epsilon, Top(k, f, candidates))
+
+    def noisy_proportion(self, epsilon: object, f: object = None) -> Answer:
+        """The share of the records of which f is true, from 0 to 1."""
+        from fpinq.client.counting import Proportion
+
+        return self.query(epsilon, Proportion(f))
+
+    def noisy_min(
+        self, epsilon: object, f: object = None, bounds: object = None, beyond: int | None = None
+    ) -> Answer:
+        """An outer quantile of f: as near to its minimum as is private. Says how many records from below."""
+        from fpinq.client.extremes import Minimum
+
+        return self.query(epsilon, Minimum(f, bounds, beyond))
+
+    def noisy_max(
+        self, epsilon: object, f: object = None, bounds: object = None, beyond: int | None = None
+    ) -> Answer:
+        """An outer quantile of f: as near to its maximum as is private. Says how many records from above."""
+        from fpinq.client.extremes import Maximum
+
+        return self.query(epsilon, Maximum(f, bounds, beyond))
+
+    def noisy_covariance(self, epsilon: object, f: object, g: object, bounds: object = None) -> Answer:
+        """The covariance of f and g, each clamped to its bounds: bounds=((lower, upper), (lower, upper))."""
+        from fpinq.client.regressions import Covariance
+
+        return self.query(epsilon, Covariance(f, g, bounds))
+
+    def noisy_correlation(self, epsilon: object, f: object, g: object, bounds: object = None) -> Answer:
+        """The correlation of f and g, each clamped to its bounds: bounds=((lower, upper), (lower, upper))."""
+        from fpinq.client.regressions import Correlation
+
+        return self.query(epsilon, Correlation(f, g, bounds))
+
+    def noisy_regression(
+        self, epsilon: object, y: object, x: object, bounds: Mapping[Any, object] | None = None
+    ) -> "RegressionAnswers":
+        """The linear regression of y on predictors [x, …], each clamped to its bounds: bounds={"age": …}.
+
+        Gives .intercept and .coefficients["age"], each with its interval.
+        """
+        from fpinq.client.regressions import Regression
+
+        return self.query(epsilon, Regression(y, x, bounds))
+
     def noisy_histogram(
         self,
         epsilon: object,
@@ -442,14 +540,19 @@ class Table:
         bins: int | Sequence[object] | None = None,
         keys: Iterable[object] | None = None,
     ) -> Answers:
-        """How many records are in each bin between bounds, or have each of the keys."""
+        """How many records are in each bin between bounds, or have each key of a column, or of several."""
         subject = self.facts.subject
-        cell = subject.cell(f, "histogram")
+        cells = cells_of_key(subject, f, "histogram")
+        if len(cells) > 1:
+            if bins is not None or bounds is not None:
+                raise BadQuery("a histogram of several columns counts keys: leave out bounds and bins")
+            return self.query(epsilon, Count(), by=cells, keys=keys)
+        (cell,) = cells.values()
         known = subject.known(cell)
         if bins is None and bounds is None and known.bounds is None and keys is None:
             keys = known.keys
         if keys is not None:
-            return self.query(epsilon, Count(), by=cell, keys=keys)
+            return self.query(epsilon, Count(), by=cells, keys=keys)
         return self.query(epsilon, Histogram(cell, bounds, bins))
 
     def noisy_ranges(
@@ -483,8 +586,7 @@ class Table:
         if name in self.facts.schema.names():
             raise AttributeError(_inside_a_function(name))
         public = [known for known in dir(type(self)) if not known.startswith("_")]
-        hint = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else suggest(name, public)
-        raise AttributeError(f"a table has no {name!r}{hint}")
+        raise AttributeError(f"a table has no {name!r}{instead(name, public)}")
 
     def __getitem__(self, name: object) -> NoReturn:
         raise BadTransformation(_inside_a_function(str(name)))
@@ -495,6 +597,14 @@ def _inside_a_function(column: str) -> str:
         f"the column {column!r} is used inside a function, on a row: "
         f"table.where(lambda x: x.{column} …), table.select(lambda x: x.{column})"
     )
+
+
+def _exactly(epsilon: object) -> Epsilon:
+    """An exact ε; BadEpsilon says that it comes first, if this was meant to be something else."""
+    try:
+        return exact.epsilon(plain_amount(epsilon))
+    except BadEpsilon as error:
+        raise BadEpsilon(f"{misplaced(epsilon)}{error}") from None
 
 
 def _facts(other: object, what: str) -> Facts:

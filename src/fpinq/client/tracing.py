@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from fpinq.client.rows import BOOL, Call, Cell, Row, Symbolic, alike, cells, constant, plain
 from fpinq.client.shorthand import Deferred, resolve
 from fpinq.client.spelling import spell
-from fpinq.model.errors import BadExpression, FpinqError
+from fpinq.model.errors import BadExpression, BadTransformation, FpinqError
 from fpinq.model.expressions import Expression, Schema
+from fpinq.model.frozen import dataclass
 from fpinq.model.transformations import Fields
 
 _tracing: ContextVar[bool] = ContextVar("fpinq_tracing", default=False)
+
+_CONTAINERS = (tuple, list, set, dict)
 
 # Something symbolic to call a function on, as one of the things that its call is given.
 Symbol = Callable[[Call], object]
@@ -45,7 +47,7 @@ def _result(f: object, rows: Sequence[object]) -> object:
     except Exception as error:
         raise BadExpression(
             f"the function raised {type(error).__name__}: {error}. It is called once, on a symbolic row, "
-            "so it can only use the row's columns, operators and methods"
+            "so it can only use the row's columns, operators and methods: x.a.log(), not math.log(x.a)"
         ) from error
     finally:
         _tracing.reset(token)
@@ -69,6 +71,21 @@ def called(f: object, *rows: object) -> object:
 def called_or_constant(f: object, *rows: object) -> object:
     """The same of a column of a record, which may be a constant."""
     return called(f, *rows) if callable(f) or isinstance(f, Deferred | str | Mapping) else f
+
+
+def named(f: object, more: Sequence[object] = ()) -> object:
+    """Names of columns as a record of them; anything else is what it is."""
+    listed = [*f, *more] if isinstance(f, list) else [f, *more]
+    if listed and all(isinstance(name, str) for name in listed):
+        if len(set(listed)) < len(listed):
+            raise BadTransformation("a column is named twice")
+        return {name: name for name in listed}
+    if more or isinstance(f, list):
+        raise BadTransformation(
+            'select takes names of columns, select("age", "edu"), or one function that gives a dict: '
+            'lambda x: {"age": x.age, "old": x.age > 64}'
+        )
+    return f
 
 
 @dataclass(frozen=True)
@@ -115,7 +132,11 @@ class Traced:
         if part is None:
             raise BadExpression(f"{self.what}: the function gave None; it has to return an expression")
         if not isinstance(part, Cell):
-            _refuse_containers(part, self.what)
+            if isinstance(part, _CONTAINERS):
+                raise BadExpression(
+                    f"{self.what} needs one expression, and the function gave a {type(part).__name__}: "
+                    "return x.age, say; a dict of several is for select and with_columns"
+                )
             raise BadExpression(
                 f"{self.what}: the function gave a constant, the same for every row; "
                 "it has to use the row, as in lambda x: x.age"
@@ -131,6 +152,11 @@ class Traced:
     def _record(self, part: object) -> dict[str, Cell]:
         if isinstance(part, Row):
             return {name: self.cell_of(cell) for name, cell in cells(part).items()}
+        if isinstance(part, tuple | list | set):
+            raise BadExpression(
+                f"{self.what}: the function gave a {type(part).__name__}; "
+                'return one expression, or a dict for several: {"a": x.a, "b": x.b}'
+            )
         if not isinstance(part, Mapping):
             return {"value": self.cell_of(part)}
         if not part:
@@ -148,13 +174,8 @@ class Traced:
             return self.cell_of(value)
         if value is None:
             raise BadExpression(f"column {name!r} is None: None alone has no type")
-        _refuse_containers(value, self.what)
+        if isinstance(value, _CONTAINERS):
+            raise BadExpression(
+                f"column {name!r} is a {type(value).__name__}: a column is one expression, or a constant"
+            )
         return constant(value)
-
-
-def _refuse_containers(result: object, what: str) -> None:
-    if isinstance(result, tuple | list | set | dict):
-        raise BadExpression(
-            f"{what}: the function gave a {type(result).__name__}; "
-            'return one expression, or a dict for several: {"a": x.a, "b": x.b}'
-        )

@@ -9,12 +9,12 @@ Miklau and Suciu, 2010). Which tree is best depends on the number of bins and on
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from fpinq.model.frozen import dataclass
 from fpinq.noise import DiscreteLaplace
 
 if TYPE_CHECKING:
@@ -24,6 +24,27 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MAX_HEIGHT = 24
+# A weight that is smaller than this is one of no draw at all.
+NEGLIGIBLE = 1e-12
+# Of more bins than this, spreads are found one by one.
+MOST_AT_ONCE = 2**17
+# What is added up of weights: how many there are, how large they are, their squares, their fourth powers.
+EXPONENTS = (0, 1, 2, 4)
+
+
+class Spread(NamedTuple):
+    """What the error of a sum of draws depends on: how many weights there are, and sums of their powers."""
+
+    number: float
+    absolute: float
+    squares: float
+    fourths: float
+
+    @staticmethod
+    def of(weights: Iterable[float]) -> "Spread":
+        """The spread of weights; those of no draw left out."""
+        sizes = [abs(w) for w in weights if abs(w) > NEGLIGIBLE]
+        return Spread(len(sizes), *(math.fsum(w**k for w in sizes) for k in EXPONENTS[1:]))
 
 
 @dataclass(frozen=True)
@@ -99,6 +120,85 @@ class CountTree:
                 carried = from_below[level] + self._to_children(share * carried, level)
             weights.append(self.variances[level] * carried)
         return np.concatenate(weights[::-1])
+
+    def spread(self, first: int, last: int) -> "Spread":
+        """The spread of the weights of a range; of one bin, and of the first, found for all bins at once."""
+        if self.bins <= MOST_AT_ONCE and last == first + 1:
+            return self._of_bins[first]
+        if self.bins <= MOST_AT_ONCE and first == 0:
+            return self._of_firsts[last - 1]
+        return Spread.of(self.weights(first, last).tolist())
+
+    @cached_property
+    def _of_bins(self) -> "list[Spread]":
+        return self._spreads(0.0)
+
+    @cached_property
+    def _of_firsts(self) -> "list[Spread]":
+        return self._spreads(1.0)
+
+    def _spreads(self, before: float) -> "list[Spread]":
+        """For every bin, the spread of the weights of a range that ends there, with or without those before.
+
+        A range that ends with bin i wants the same of all nodes on one side of i's
+        ancestors. So below a sibling of an ancestor all weights are one number
+        times those of the whole node, whose powers are added up once.
+        """
+        import numpy as np
+
+        path = [np.arange(self.bins) // self.branching**level for level in range(self.height)]
+        wanted = [np.ones(self.bins)]
+        for level in range(self.height - 1):
+            siblings, parent = np.append(0.0, np.cumsum(self.variances[level])), path[level + 1]
+            left = siblings[path[level]] - siblings[parent * self.branching]
+            own = self.variances[level][path[level]] * wanted[level]
+            wanted.append((before * left + own) / self._total(level)[parent])
+        powers = self._powers
+        sums = np.zeros((4, self.bins))
+
+        def add(
+            level: int, start: "NDArray[np.int64]", end: "NDArray[np.int64]", carried: "Floats | float"
+        ) -> None:
+            nodes = powers[level][:, end] - powers[level][:, start]
+            sums[0] += np.where(np.abs(carried) > NEGLIGIBLE, nodes[0], 0)
+            for k in (1, 2, 3):
+                sums[k] += np.abs(carried) ** EXPONENTS[k] * nodes[k]
+
+        def add_own(level: int, carried: "Floats") -> None:
+            weight = np.abs(self.variances[level][path[level]] * carried)
+            sums[0] += weight > NEGLIGIBLE
+            for k in (1, 2, 3):
+                sums[k] += weight ** EXPONENTS[k]
+
+        top = self.height - 1
+        carried = wanted[top]
+        add(top, np.zeros_like(path[top]), path[top], before)
+        add_own(top, carried)
+        for level in reversed(range(top)):
+            parent = path[level + 1]
+            share = self.variances[level + 1] / self._total(level)
+            base = share[parent] * carried - wanted[level + 1]
+            start, size = parent * self.branching, len(self.variances[level])
+            add(level, start, path[level], base + before)
+            add(level, path[level] + 1, np.minimum(start + self.branching, size), base)
+            carried = base + wanted[level]
+            add_own(level, carried)
+        return list(map(Spread, *sums.tolist()))
+
+    @cached_property
+    def _powers(self) -> "list[Floats]":
+        """By level, added up from the first node: how many nodes a subtree has, and powers of its weights."""
+        import numpy as np
+
+        each: list[Floats] = []
+        for level, variance in enumerate(self.variances):
+            own = np.array([variance**k for k in EXPONENTS])
+            if level:
+                share = variance / self._total(level - 1)
+                below = np.add.reduceat(each[-1], self.levels[level - 1], axis=1)
+                own += np.array([share**k for k in EXPONENTS]) * below
+            each.append(own)
+        return [np.pad(np.cumsum(own, axis=1), ((0, 0), (1, 0))) for own in each]
 
     def _total(self, level: int) -> "Floats":
         import numpy as np

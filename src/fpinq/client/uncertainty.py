@@ -9,14 +9,14 @@ combination it amounts to. Those two say that they are approximate.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
-from fpinq.client.trees import CountTree
+from fpinq.client.trees import CountTree, Spread
 from fpinq.model.epsilon import rational
 from fpinq.model.errors import BadQuery
+from fpinq.model.frozen import dataclass
 from fpinq.noise import DiscreteLaplace
 
 Number = int | float | Fraction
@@ -48,7 +48,7 @@ class LaplaceNoise:
         """√(2a)/(1 − a) steps, a = e^(−1/scale)."""
         if self.scale is None:
             return 0.0
-        return DiscreteLaplace(self.scale).standard_deviation * float(self.step)
+        return deviation(self.scale) * float(self.step)
 
     def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
         """value ± the least t with P[|noise| ≤ t] ≥ confidence."""
@@ -97,24 +97,22 @@ class RangeNoise:
     @property
     def approximate(self) -> bool:
         """Only a single draw is not."""
-        return len(self._weights()) > 1 or self.unit != 1
+        return self._spread().number > 1 or self.unit != 1
 
     def standard_error(self) -> float:
         """The root of Σ wᵢ² variances, or what the bounds leave of it."""
-        spread = DiscreteLaplace(self.scale).standard_deviation * math.sqrt(
-            sum(w * w for w in self._weights())
-        )
+        spread = deviation(self.scale) * math.sqrt(self._spread().squares)
         return min(self.unit * spread, (self.upper - self.lower) / 2)
 
     def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
         """value ± what the draws stay within, cut at the bounds."""
-        t: Number = self.unit * sum_quantile(self._weights(), self.scale, confidence)
+        t: Number = self.unit * spread_quantile(self._spread(), self.scale, confidence)
         if type(value) is int:
             t = math.ceil(t - 0.5)  # a sum of integers: to the middle between two of them
         return max(self.lower, value - t), min(self.upper, value + t)
 
-    def _weights(self) -> list[float]:
-        return [float(w) for w in self.tree.weights(self.first, self.last) if abs(w) > 1e-12]
+    def _spread(self) -> Spread:
+        return self.tree.spread(self.first, self.last)
 
 
 @dataclass(frozen=True)
@@ -135,20 +133,35 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class Bracket:
+    """Where a quantile is, as it was asked for: with this confidence or more."""
+
+    low: float | int
+    high: float | int
+    confidence: Fraction
+
+
+@dataclass(frozen=True)
 class ChosenPoint:
     """A point chosen by its rank: off by few ranks; how far in value depends on the data."""
 
-    lower: float | int
-    upper: float | int
+    loss: "ChoiceLoss"
+    bracket: Bracket | None = None
     approximate = False
 
     def standard_error(self) -> None:
         """Unknown: it depends on the data."""
         return
 
-    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
-        """The bounds: all that can be said without asking the data again."""
-        return self.lower, self.upper
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number] | None:
+        """What was asked for with it; without that, nothing can be said without asking the data again."""
+        if self.bracket is None or confidence > self.bracket.confidence:
+            return None
+        return min(self.bracket.low, value), max(self.bracket.high, value)
+
+    def ranks(self, confidence: Fraction) -> int:
+        """By how many ranks it is off at the most, with this confidence."""
+        return math.ceil(self.loss.interval(0, confidence)[1])
 
 
 @dataclass(frozen=True)
@@ -186,7 +199,7 @@ class ChoiceLoss:
         """The loss that is not exceeded with this confidence, on either side."""
         if self.candidates == 1:
             return float(value), float(value)
-        t = (math.log(self.candidates) - _log(1 - confidence)) / float(self.rate)
+        t = (math.log(self.candidates) - log_of(1 - confidence)) / float(self.rate)
         return value - t, value + t
 
 
@@ -213,28 +226,44 @@ def laplace_interval(scale: Fraction, confidence: Fraction) -> int:
     return DiscreteLaplace(scale).interval(confidence)
 
 
+@lru_cache(maxsize=4096)
+def deviation(scale: Fraction) -> float:
+    """The standard deviation of one draw; the same for all bins of a histogram."""
+    return DiscreteLaplace(scale).standard_deviation
+
+
 def sum_quantile(weights: Sequence[float], scale: Fraction, confidence: Fraction) -> float:
-    """The t with P[|Σ wᵢ·Vᵢ| ≤ t] about confidence, Vᵢ independent discrete Laplace draws.
+    """The t with P[|Σ wᵢ·Vᵢ| ≤ t] about confidence, Vᵢ independent discrete Laplace draws."""
+    return spread_quantile(Spread.of(weights), scale, confidence)
+
+
+def spread_quantile(spread: Spread, scale: Fraction, confidence: Fraction) -> float:
+    """The same, of weights of which only the spread is known.
 
     The normal quantile, widened by the first term of Cornish and Fisher's
     expansion for the tails of the draws (never narrowed). Where noise is mostly
     0 that is far too wide: then all draws are within their own limits together.
     """
-    noise = DiscreteLaplace(scale)
-    if not weights:
+    number, absolute, squares, fourths = spread
+    if not number:
         return 0.0
-    apiece = laplace_interval(scale, 1 - (1 - confidence) / len(weights))
-    together = math.fsum(abs(w) for w in weights) * apiece
+    together = absolute * _apiece(scale, confidence, int(number))
     a = math.exp(-1 / scale) if scale > Fraction(1, 700) else 0.0
-    if len(weights) == 1 or a == 0:
+    if number == 1 or a == 0:
         return together
-    squares, fourths = math.fsum(w**2 for w in weights), math.fsum(w**4 for w in weights)
     kurtosis = (1 + 4 * a + a * a) / (2 * a) * fourths / squares**2
     z = normal_quantile(confidence)
-    t = noise.standard_deviation * math.sqrt(squares) * max(z, z + kurtosis * (z**3 - 3 * z) / 24)
+    t = deviation(scale) * math.sqrt(squares) * max(z, z + kurtosis * (z**3 - 3 * z) / 24)
     return min(t, together)
 
 
+@lru_cache(maxsize=4096)
+def _apiece(scale: Fraction, confidence: Fraction, number: int) -> int:
+    """What all of so many draws stay within together."""
+    return laplace_interval(scale, 1 - (1 - confidence) / number)
+
+
+@lru_cache(maxsize=64)
 def normal_quantile(confidence: Fraction) -> float:
     """The z with P[|Z| ≤ z] = confidence for a normal Z."""
     from statistics import NormalDist  # slow to import, and seldom needed
@@ -244,7 +273,8 @@ def normal_quantile(confidence: Fraction) -> float:
     return -NormalDist().inv_cdf(tail) if tail else math.inf
 
 
-def _log(number: Fraction) -> float:
+def log_of(number: Fraction) -> float:
+    """ln of a rational, of any size."""
     return math.log(number.numerator) - math.log(number.denominator)
 
 
@@ -260,17 +290,15 @@ def combination_quantile(weights: Sequence[float], confidence: float) -> float:
         return 0.0
     if not math.isfinite(apart[-1]):
         return math.inf
+    shares = [math.prod(w * w / (w * w - v * v) for v in apart if v != w) for w in apart]
 
     def tail(t: float) -> float:
-        return math.fsum(
-            math.prod(w * w / (w * w - v * v) for v in apart if v != w) * math.exp(-t / w) for w in apart
-        )
+        return math.fsum(share * math.exp(-t / w) for share, w in zip(shares, apart, strict=True))
 
     low, high = 0.0, apart[-1]
     while tail(high) > 1 - confidence:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
+        low, high = high, high * 2
+    while low < (middle := (low + high) / 2) < high:  # as far as floats go
         low, high = (middle, high) if tail(middle) > 1 - confidence else (low, middle)
     return high
 

@@ -1,0 +1,77 @@
+"""Answers by name: those of several queries that were asked at once, and how ε was split among them."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from fpinq.client.answers import Answers, Charged, Leaf
+from fpinq.client.shown import even, text_table
+from fpinq.client.spelling import show_up
+from fpinq.model.frozen import dataclass
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which ε each measurement was asked at, and for which names."""
+
+    epsilon: Fraction
+    parts: tuple[tuple[tuple[str, ...], Fraction], ...]
+
+    def of(self, name: str) -> Fraction:
+        """The ε that a name was asked at, perhaps together with others."""
+        return next(epsilon for names, epsilon in self.parts if name in names)
+
+    def __str__(self) -> str:
+        each = ", ".join(f"{float(epsilon):.4g} for {_listed(names)}" for names, epsilon in self.parts)
+        return f"ε = {show_up(self.epsilon)}: {each}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last} together" if others else last
+
+
+class Named(Answers):
+    """The answers of several queries by name: `answers["age"]`, or `answers.age`."""
+
+    is_level = False
+
+    def __init__(self, answers: Mapping[str, Any], epsilon: Fraction, charged: Charged, split: Split) -> None:
+        super().__init__(answers, epsilon, charged, ("query",))
+        self.split = split
+
+    def lines(self, *, last: bool = False) -> Iterator[tuple[str, ...]]:
+        """All of them in words, in one line."""
+        yield tuple(_in_one_line(answer) for answer in self.values())
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The single answers under the same keys; then those that have keys of their own."""
+        single = {name: answer for name, answer in self.items() if not isinstance(answer, Answers)}
+        if single:
+            yield Leaf({}, single)
+        for name, answer in self.items():
+            if name not in single:
+                yield from (
+                    Leaf(leaf.keys, {name: one}) for leaf in answer.leaves() for one in leaf.answers.values()
+                )
+
+    def _size(self) -> int:
+        return 1
+
+    def _header(self) -> list[str]:
+        return list(self)
+
+    def __repr__(self) -> str:
+        lines = [(name, _in_one_line(answer)) for name, answer in self.items()]
+        return f"{text_table(even(lines))}\n{self.split}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self:
+            raise AttributeError(f"no query is named {name!r}")
+        return self[name]
+
+
+def _in_one_line(answer: Any) -> str:
+    if not isinstance(answer, Answers):
+        return str(answer)
+    return ", ".join(f"{key}: {one}" for key, one in answer.items())
