@@ -21,6 +21,7 @@ from fpinq.model.transformations import (
     Aggregate,
     Aggregates,
     All,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -104,6 +105,7 @@ def instances() -> Iterator[Instance]:
         yield transformation, (SCHEMA, SCHEMA)
     for keys, keep in product(KEYS.values(), (True, False)):
         yield SemiJoin(keys, keys, keep), (SCHEMA, SCHEMA)
+    yield ConcatAll(3), (SCHEMA,) * 3
 
 
 def _of_one() -> Iterator[Transformation]:

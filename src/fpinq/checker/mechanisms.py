@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import reduce
 from itertools import product
 
 from fpinq.engines.reference import Database, Relation, compute, distance, transform
@@ -44,7 +45,11 @@ def parts(measure: Measure, database: Database) -> list[Relation]:
 
 def parts_of(by: Partitioning) -> list[Where]:
     """Each part as a filter: what a wrong rule lets pass must be measured all the same."""
-    return [Where(_is(by.key, key)) for key in by.keys]
+    return [Where(_are(by.expressions, key if isinstance(key, tuple) else (key,))) for key in by.keys]
+
+
+def _are(values: Sequence[Expression], key: Sequence[Value]) -> Expression:
+    return reduce(lambda a, b: Apply("and", (a, b)), map(_is, values, key))
 
 
 def _is(value: Expression, key: Value) -> Expression:

@@ -5,7 +5,7 @@ or constant of the kernel and leaves the rest as it is; the run-time certificate
 is switched off, so that it is the theorem that refutes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,13 +25,13 @@ from fpinq.checker.interleavings import (
     shortest_first,
 )
 from fpinq.checker.programs import Report, Violation, reports
-from fpinq.checker.scope import ASKING, BEYOND, NULLED, PARALLEL, PEOPLED, SCOPES, Scope
+from fpinq.checker.scope import ASKING, BEYOND, NULLED, PARALLEL, PEOPLED, SCOPES, SEVERAL, Scope
 from fpinq.model import accounts, plans, semantics, sessions, transformations
 from fpinq.model.accounts import Accounts, Part, Sensitivity, Source
 from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.events import Event, Unfroze
 from fpinq.model.expressions import Schema, Value
-from fpinq.model.maps import Map
+from fpinq.model.keys import Keys, Product, has_duplicates
 from fpinq.model.plans import Shape, Transformation, roots_of
 from fpinq.model.semantics import Configuration, Measure, Rule, Table, Transition
 from fpinq.model.sessions import Account, Budgets, Decision, Session
@@ -229,6 +229,17 @@ def _nulls_left_out(keys: Sequence[Value]) -> bool:
     return len(set(present)) != len(present)
 
 
+def _not_in_products(keys: Keys) -> bool:
+    return type(keys) is not Product and _has_duplicates(keys)
+
+
+def _not_of_several(keys: Keys) -> bool:
+    return not (type(keys) is tuple and type(keys[0]) is tuple) and _has_duplicates(keys)
+
+
+_has_duplicates = has_duplicates
+
+
 def _neighbouring_in_queries(c: Table, action: Query) -> Measure:
     with patch.object(transformations, "has_duplicates", _neighbouring):
         return _measure(c, action)
@@ -318,20 +329,22 @@ _by_others, _decide, _owned = sessions.by_others, sessions.decide_closed, sessio
 _seeing, _left_to = sessions.seeing, sessions.left_to
 
 
-def _all_against_the_cap(budgets: Budgets, account: Account, session: Session) -> int:
-    return _by_others(budgets, (account[0], ""), session)
+def _all_against_the_cap(budgets: Budgets, account: Account, taken: Mapping[str, int]) -> int:
+    return _by_others(budgets, (account[0], ""), taken)
 
 
-def _cap_of_each_session(budgets: Budgets, account: Account, session: Session) -> int:
-    return 0 if account[1] else _by_others(budgets, account, session)
+def _cap_of_each_session(budgets: Budgets, account: Account, taken: Mapping[str, int]) -> int:
+    return 0 if account[1] else _by_others(budgets, account, taken)
 
 
 def _rounded_down(amount: Fraction) -> int:
     return floor(amount * GRAIN)
 
 
-def _charged_then_frozen(budgets: Budgets, session: Session, action: Action) -> Decision:
-    thawed = _decide(replace(budgets, frozen=frozenset()), session, action)
+def _charged_then_frozen(
+    budgets: Budgets, session: Session, action: Action, before: int | None = None
+) -> Decision:
+    thawed = _decide(replace(budgets, frozen=frozenset()), session, action, before)
     decision = thawed._replace(budgets=replace(thawed.budgets, frozen=budgets.frozen))
     label = decision.transition.label
     if not isinstance(label, Measure) or roots_of(label.plan).isdisjoint(budgets.frozen):
@@ -342,7 +355,7 @@ def _charged_then_frozen(budgets: Budgets, session: Session, action: Action) -> 
 
 def _refunded_by_unfreezing(budgets: Budgets, event: Event, number: int) -> Budgets:
     after = _owned(budgets, event, number)
-    return replace(after, spent=Map(dict.fromkeys(after.spent, 0))) if isinstance(event, Unfroze) else after
+    return replace(after, spent=dict.fromkeys(after.spent, 0)) if isinstance(event, Unfroze) else after
 
 
 def _late_roots_public(budgets: Budgets, session: Session, before: int | None = None) -> Session:
@@ -354,8 +367,8 @@ def _late_roots_public(budgets: Budgets, session: Session, before: int | None = 
 
 
 def _late_roots_endless(budgets: Budgets, session: Session) -> dict[accounts.Root, Fraction]:
-    first = min(budgets.since.values())
-    return {r: left for r, left in _left_to(budgets, session).items() if budgets.since[r.name] == first}
+    left = dict(_left_to(budgets, session))
+    return {root: left[root] if root.name == budgets.names[0] else Fraction(10**9) for root in left}
 
 
 def _stability(transformation: type, wrong: tuple[int, ...]) -> tuple[type, str, tuple[int, ...]]:
@@ -418,6 +431,20 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "null among partition keys again", transformations, "has_duplicates", _nulls_left_out, spot=NULLED
     ),
+    Mutant(
+        "a key twice in a product of keys",
+        transformations,
+        "has_duplicates",
+        _not_in_products,
+        spot=SEVERAL,
+    ),
+    Mutant(
+        "the same key of several columns again",
+        transformations,
+        "has_duplicates",
+        _not_of_several,
+        spot=SEVERAL,
+    ),
     Mutant("asking a derived table's price refunds it", semantics, "ask_price", _price_refunds, spot=ASKING),
     Mutant(
         "asking a derived table's price makes it public",
@@ -437,6 +464,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a parallel query of three parts for free", semantics, "query", _three_parts_for_free, spot=PARALLEL
     ),
     Mutant("ε rounded down to halves", accounts, "charged_directly", _in_halves, spot=ASKING),
+    Mutant("concat of all charging the first", *_stability(transformations.ConcatAll, (1, 0)), spot=BEYOND),
     Mutant("take beyond 2 at 1", transformations.Take, "stability", property(_up_to_two), spot=BEYOND),
     Mutant(
         "limit_per_key beyond 2 at 1",

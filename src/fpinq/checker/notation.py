@@ -68,7 +68,7 @@ def show_violation(violation: Violation | Breach) -> str:
         c, label = transition.configuration, transition.label
         seen = "τ"
         if isinstance(label, Measure):
-            seen = ", ".join("0" for _ in label.queries)
+            seen = ", ".join(["0"] * label.parts)
             whole = whole and label.epsilon.denominator == 1
             for here, there in zip(parts(label, left), parts(label, right), strict=True):
                 p *= base2(0, label.epsilon)[0] if whole else 1

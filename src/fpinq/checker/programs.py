@@ -216,7 +216,7 @@ class _Search:
                 except ProgramError:
                     self.report.rejected += 1
                     continue
-                made = action.targets if isinstance(action, Partition) else (action.target,)
+                made = tuple(action.targets) if isinstance(action, Partition) else (action.target,)
                 yield _Node(
                     built,
                     (*node.program, action),
@@ -244,7 +244,7 @@ class _Search:
         if isinstance(label, Measure):
             losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * _in_units(label.epsilon)
             # A discrete Laplace answer is one of infinitely many, covered by its window.
-            traces *= 2 ** len(label.queries) if self.laplace is None else 1
+            traces *= 2**label.parts if self.laplace is None else 1
         self.report.refusals += isinstance(label, Bottom)
         program = (*node.program, question)
         queries = node.queries - 1

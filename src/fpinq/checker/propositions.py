@@ -139,7 +139,7 @@ def is_similar(c: Configuration, pair: Neighbours) -> bool:
     tables = all(away[name] <= _times(table.sensitivity, d) for name, table in c.environment.items())
     partitions = all(
         sum(d[Part(number, index)] for index in range(account.parts)) <= _times(account.sensitivity, d)
-        for number, account in enumerate(c.accounts.partitions)
+        for number, account in c.accounts.partitions.items()
     )
     return tables and partitions
 

@@ -16,13 +16,15 @@ from fpinq.checker.worlds import ROOTS, SCHEMA, WORLDS
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal
+from fpinq.model.keys import Product
 from fpinq.model.plans import Flatten, PersonTable, Term, Transformation
-from fpinq.model.queries import Count, Moments, Noisy, PrimitiveQuery, Sum
+from fpinq.model.queries import Count, CrossMoments, Moments, Noisy, PrimitiveQuery, Sum, Tally
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.transformations import (
     Aggregate,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -117,6 +119,7 @@ BEYOND_UNARY: dict[str, Transformation] = {
 }
 _KEYS_SEEN = (("k", _side("l", "k")), ("v", _side("r", "k")))
 BEYOND_BINARY: dict[str, Transformation] = {
+    "concat of all": ConcatAll(2),
     "join first 1 / first 3": _join(First(1), First(3)),
     "join first 3 / first 1": _join(First(3), First(1)),
     "join unique / first 3": _join(Unique(), First(3)),
@@ -152,6 +155,9 @@ PARTITIONINGS: dict[str, Partitioning] = {
     "by k, the same key again": Partitioning(K, (0, 1, 0)),
     "by k, with null": Partitioning(K, (None, 0)),
     "by k, null again": Partitioning(K, (None, 0, None)),
+    "by k and v": Partitioning((K, V), Product(((0, 1), range(2)))),
+    "by k and v, twice the same k": Partitioning((K, V), Product(((0, 0), range(2)))),
+    "by k and v, the same pair again": Partitioning((K, V), ((0, 0), (0, 1), (0, 0))),
 }
 
 Question = Query | AskBudget | AskScale | AskPrice | Silent
@@ -163,6 +169,8 @@ LAPLACE: dict[str, Noisy] = {
     "sum": Sum(Clamp(V, -1, 1)),
     "average": Moments(Clamp(V, 0, 1), 1),
     "variance": Moments(Clamp(V, 0, 1), 2),
+    "cross moments": CrossMoments((Clamp(V, 0, 1), Clamp(K, 0, 1)), (2, 1), 1, (0, 0)),
+    "tally": Tally(K, (Literal.of(0), Literal.of(2))),
 }
 
 
@@ -290,12 +298,23 @@ PEOPLED = Scope(
     parallel=("by k",),
     world="people",
 )
+SEVERAL = Scope(
+    "keys of several columns",
+    ("both ways",),
+    (),
+    ("by k and v", "by k and v, twice the same k", "by k and v, the same pair again"),
+    constructions=1,
+    queries=2,
+    budgets=((3, 2),),
+    epsilons=(Fraction(1),),
+    parallel=("by k and v", "by k and v, twice the same k", "by k and v, the same pair again"),
+)
 WIDE = Scope("two of everything, then queries", *ALL, constructions=2, queries=2, budgets=((12, 9),))
 
 # With discrete Laplace the losses are at most the distances: a smaller scope shows that they are.
 NOISY = replace(BROAD, name="one of everything, real noise", budgets=((3, 2),))
 
-SPOTS = (ASKING, PARALLEL, BEYOND, NULLED, PEOPLED)
+SPOTS = (ASKING, PARALLEL, BEYOND, NULLED, PEOPLED, SEVERAL)
 SCOPES = {
     "default": (BROAD, *SPOTS, INTERLEAVED, NESTED, DEEP),
     "large": (

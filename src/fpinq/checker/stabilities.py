@@ -52,7 +52,7 @@ def findings(largest: int = 4) -> Iterator[Finding]:
     In bags of at most `largest` records; of one less where there are two, for pairs of bags are many.
     """
     for transformation, schemas in chain(instances(), outer_joins()):
-        yield from searched(transformation, schemas, largest if len(schemas) == 1 else largest - 1)
+        yield from searched(transformation, schemas, largest + 1 - len(schemas))
     for body in chain(bodies(), outer_bodies()):
         flatten = Flatten(body)
         yield Finding(flatten, 0, flatten.stability[0], _worst_person(flatten), grows=False)

@@ -3,6 +3,7 @@
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from fpinq.cli.constants import constant, number
@@ -26,8 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--bounds", nargs=2, metavar=("LOW", "HIGH"), help="the least and the largest value")
     parser.add_argument("--where", action="append", default=[], help='such as "x.age > 17"')
-    parser.add_argument("--by", help='one answer for each key, such as "x.gender"')
-    parser.add_argument("--keys", help="the keys, such as 0,1")
+    parser.add_argument(
+        "--by", action="append", help='one answer for each key, such as "x.gender"; again for keys of several'
+    )
+    parser.add_argument("--keys", action="append", help="the keys, such as 0,1; again for each --by")
 
 
 def run(arguments: Namespace) -> int:
@@ -44,7 +47,7 @@ def run(arguments: Namespace) -> int:
             _print(table.remaining, decimal_down)
             return 0
         case "price":
-            _print(table.price(arguments.epsilon))
+            _print(table.price(arguments.epsilon), lambda price: str(Fraction(price)))
             return 0
         case "count":
             asked: Any = fp.count()
@@ -54,9 +57,18 @@ def run(arguments: Namespace) -> int:
     if arguments.by is None:
         _print(table.query(arguments.epsilon, asked))
         return 0
-    by = _lambda(arguments.by)
-    _print(table.query(arguments.epsilon, asked, by=by, keys=_keys(arguments.keys, table, by)))
+    _print(table.query(arguments.epsilon, asked, **_parts(arguments, table)))
     return 0
+
+
+def _parts(arguments: Namespace, table: Any) -> dict[str, Any]:
+    """What the answers are by, and for which keys."""
+    by = {expression: _lambda(expression) for expression in arguments.by}
+    given = zip(by.items(), arguments.keys or (), strict=arguments.keys is not None)
+    keys = {expression: _keys(listed, table, f) for (expression, f), listed in given}
+    if len(by) > 1:
+        return {"by": by, "keys": keys or None}
+    return {"by": next(iter(by.values())), "keys": next(iter(keys.values()), None)}
 
 
 def _check(arguments: Namespace) -> None:
@@ -74,6 +86,10 @@ def _check(arguments: Namespace) -> None:
         raise ProgramError(f"{question} has no bounds: leave out --bounds")
     if arguments.keys is not None and arguments.by is None:
         raise ProgramError('--keys of what? Say --by "x.gender" too')
+    if arguments.keys is not None and len(arguments.keys) != len(set(arguments.by)):
+        raise ProgramError(
+            "each --by has --keys of its own, or none has: then those are taken that are known"
+        )
 
 
 def _table(catalog: Mapping[str, Any], name: str) -> Any:
@@ -105,10 +121,8 @@ def _bounds(given: list[str] | None) -> tuple[Any, Any] | None:
     return None if given is None else (number(given[0]), number(given[1]))
 
 
-def _keys(given: str | None, table: Any, by: Callable[[Any], Any]) -> list[Any] | None:
+def _keys(given: str, table: Any, by: Callable[[Any], Any]) -> list[Any]:
     """The keys as values of the type that is partitioned by. Asking for the type is free."""
-    if given is None:
-        return None
     type_ = Type(table.select(lambda x: {"key": by(x)}).schema["key"])
     return [constant(key, type_) for key in given.split(",")]
 
@@ -116,6 +130,7 @@ def _keys(given: str | None, table: Any, by: Callable[[Any], Any]) -> list[Any] 
 def _print(answer: Any, show: Callable[[Any], str] = str) -> None:
     if isinstance(answer, Mapping):
         for key, one in answer.items():
-            print(f"{key}\t{show(one)}")
+            shown = "\t".join(map(str, key)) if isinstance(key, tuple) else key
+            print(f"{shown}\t{show(one)}")
     else:
         print(show(answer))

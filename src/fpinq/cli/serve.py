@@ -51,6 +51,7 @@ def run(arguments: Namespace) -> int:
 
     os.environ["FPINQ_CONFIG"] = arguments.config
     os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
+    os.environ["FPINQ_WORKERS"] = str(arguments.workers)
     app: Any = application(new_ledger=arguments.new_ledger)
     house = app.state.house
     alone = arguments.workers == 1
@@ -96,7 +97,8 @@ def application(*, new_ledger: bool = False) -> Any:
 
     if not owner.goes_somewhere():  # whoever starts a server is the owner: this is their terminal
         owner.write_to(logging.StreamHandler(sys.stderr))
-    config = replace(load(os.environ["FPINQ_CONFIG"]), new_ledger=new_ledger)
+    workers = int(os.environ.get("FPINQ_WORKERS", "1"))
+    config = replace(load(os.environ["FPINQ_CONFIG"]), new_ledger=new_ledger, workers=workers)
     quantum = os.environ.get("FPINQ_QUANTUM")
     if quantum:
         config = replace(config, quantum_seconds=seconds(quantum))

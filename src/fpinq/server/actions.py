@@ -6,8 +6,9 @@ Whatever comes before the kernel charges nothing.
 """
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
@@ -18,9 +19,13 @@ from fpinq.server import bodies, replies
 from fpinq.server.house import House
 from fpinq.server.quantum import AsgiScope, Send
 from fpinq.server.tokens import Bearer
-from fpinq.server.turns import acting
+from fpinq.server.turns import LATE, Turns, acting
+
+T = TypeVar("T")
 
 BODY_SECONDS = 30
+# A body of so many bytes is read where it arrives.
+SHORT = 10_000
 REQUEST_ID_CHARACTERS = 100
 
 
@@ -32,6 +37,7 @@ class Actions:
         # Every request that has a place has a thread too: none waits for another's, and whether a query
         # waits for others must not show when it is charged.
         self._threads = ThreadPoolExecutor(house.limits.concurrent_requests_in_all, "fpinq-action")
+        self._reading = Turns(LATE)
 
     async def __call__(self, scope: AsgiScope, receive: bodies.Receive, send: Send) -> None:
         """Answer one request."""
@@ -60,19 +66,31 @@ class Actions:
                 raw = await bodies.read(receive, headers.get(b"content-length"), house.limits)
         except TimeoutError:
             raise TooManyRequests(f"the request took longer than {BODY_SECONDS} s to arrive") from None
-        body = bodies.parse(raw, house.limits)
-        try:
-            request_id, action = self._read(body, headers.get(b"idempotency-key"))
-        except RecursionError:
-            raise TooLarge("nested too deeply") from None
+        header = headers.get(b"idempotency-key")
+        if len(raw) > SHORT:
+            request_id, action = await self._in_a_thread(self._read_in_turn, bearer.name, raw, header)
+        else:
+            request_id, action = self._read(raw, header)
         house.metrics.asked(action.op)
         session = scope["path_params"]["session"]
         house.sessions.check(session, bearer.name)
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._act, bearer, session, action, request_id
-        )
+        return await self._in_a_thread(self._act, bearer, session, action, request_id)
 
-    def _read(self, body: dict[str, Any], header: bytes | None) -> tuple[str, Action]:
+    async def _in_a_thread(self, do: Callable[..., T], *given: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, do, *given)
+
+    def _read_in_turn(self, analyst: str, raw: bytes, header: bytes | None) -> tuple[str, Action]:
+        """A long body takes a while to read: one of an analyst's at a time, while others' are answered."""
+        with within(self._house.limits.query_seconds), self._reading.of(analyst):
+            return self._read(raw, header)
+
+    def _read(self, raw: bytes, header: bytes | None) -> tuple[str, Action]:
+        try:
+            return self._read_action(bodies.parse(raw, self._house.limits), header)
+        except RecursionError:
+            raise TooLarge("nested too deeply") from None
+
+    def _read_action(self, body: dict[str, Any], header: bytes | None) -> tuple[str, Action]:
         if unknown := body.keys() - {"request_id", "action"}:
             raise BadWire(f"unknown key {min(unknown)[:40]!r}")
         if "request_id" not in body and header is not None:

@@ -6,30 +6,40 @@ data, and what is admitted is done in time on a machine that is large enough: a
 failure after the charge is a defect of the machine, not an answer.
 """
 
+from fpinq.model.costs import Costs
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, roots_of, rows_at_most
 from fpinq.model.semantics import Measure
+from fpinq.model.transformations import operators_in
 from fpinq.model.work import Bounds, RootSize
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server.limits import Limits
 
+# Beyond so many units nobody minds how many exactly.
+MANY = 10**30
+
 
 class Admission:
-    """The public limits, and the sizes of the data sets that they are asked of."""
+    """The public limits, the sizes of the data sets that they are asked of, and what their engines take.
 
-    def __init__(self, limits: Limits) -> None:
+    `rootless`: what the engine takes that holds none of them.
+    """
+
+    def __init__(self, limits: Limits, rootless: Costs) -> None:
         self._limits = limits
         self._sizes: dict[str, RootSize] = {}
-        self._bounds = Bounds(self._sizes)
+        self._rootless = rootless
+        self._costs: dict[str, Costs] = {}
+        self._bounds: dict[str, Bounds] = {}
 
-    def add(self, root: str, size: RootSize) -> None:
-        """One more data set, of a size that its owner promised."""
-        self._sizes[root] = size
+    def add(self, root: str, size: RootSize, costs: Costs) -> None:
+        """One more data set, of a size that its owner promised, in an engine that takes so much."""
+        self._sizes[root], self._costs[root] = size, costs
 
     def check(self, label: Measure) -> None:
         """BadEpsilon, BadQuery or TooLarge, before the charge, unless a measurement is within the limits."""
         self._check_epsilon(label)
-        self._limits.check_queries(label.queries)
+        self._limits.check_queries(label.queries, label.parts_each)
         self._check_plan(label.plan)
         self._check_work(label)
 
@@ -57,19 +67,39 @@ class Admission:
             raise TooLarge(f"one record may change at most {most} rows of a table (its scaling factor)")
 
     def _check_work(self, label: Measure) -> None:
-        limits, work = self._limits, self._bounds.work(label.plan, label.by, label.queries)
+        limits, costs = self._limits, self._costs_of(label.plan)
+        work = self._bounds_of(costs).work(label.plan, label.by, label.queries)
         if work.record > limits.work_per_record:
             raise TooLarge(
-                f"one record could be {work.record} units of work here, and may be {limits.work_per_record}: "
+                f"one record could be {_shown(work.record)} units of work here, "
+                f"and may be {limits.work_per_record}: "
                 "ask for shorter texts (substring), fewer rows or candidates; "
-                "the owner can say how long texts are (max_length)"
+                f"the owner can say how long texts are (max_length){_dear(costs, label)}"
             )
         if work.query > limits.work_per_query:
             raise TooLarge(
-                f"this could be {work.query} units of work, and may be {limits.work_per_query}: "
+                f"this could be {_shown(work.query)} units of work, and may be {limits.work_per_query}: "
                 "ask less of each row; the owner can say how long texts are (max_length) "
-                "and how many rows there are (rows_at_most)"
+                f"and how many rows there are (rows_at_most){_dear(costs, label)}"
             )
+
+    def _costs_of(self, plan: Plan) -> Costs:
+        """What the engine takes that holds the roots of a plan; one with roots in several is refused next."""
+        roots = roots_of(plan)
+        return self._costs[min(roots)] if roots else self._rootless
+
+    def _bounds_of(self, costs: Costs) -> Bounds:
+        return self._bounds.setdefault(costs.engine, Bounds(self._sizes, costs))
+
+
+def _shown(units: int) -> str:
+    """A number of units; Python does not write down one with thousands of digits."""
+    return str(units) if units < MANY else f"more than {MANY}"
+
+
+def _dear(costs: Costs, label: Measure) -> str:
+    """What makes it expensive, where that is the engine."""
+    return costs.dear(operators_in((label.plan, label.by, label.queries)))
 
 
 def rows_per_record(plan: Plan) -> int:

@@ -1,5 +1,6 @@
 """The HTTP application: who may ask what, and where."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -24,7 +25,7 @@ from fpinq.server.actions import Actions
 from fpinq.server.config import Config
 from fpinq.server.house import House
 from fpinq.server.metrics import Shared
-from fpinq.server.quantum import AtQuanta
+from fpinq.server.quantum import App, AsgiScope, AtQuanta, Receive, Send
 from fpinq.server.tokens import Bearer
 from fpinq.server.versions import Versioned
 
@@ -48,8 +49,9 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.house = house
-    # First, and plain ASGI: this is the route that must be fast.
-    app.router.routes.insert(0, Route("/sessions/{session}/actions", Actions(house), methods=["POST"]))
+    actions = Actions(house)
+    app.router.routes.insert(0, Route("/sessions/{session}/actions", actions, methods=["POST"]))
+    app.begin_with(actions)
     _handle_errors(app, house)
     _add_public_facts(app, house)
     _add_sessions(app, house)
@@ -59,13 +61,49 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
 
 
 class Application(FastAPI):
-    """FastAPI, inside what decides when a reply may begin: its own pages and its errors too."""
+    """FastAPI, inside what decides when a reply may begin: its own pages and its errors too.
 
-    def build_middleware_stack(self) -> Any:
+    Nearly all requests are actions, and what a framework does for each would be most of their cost: they
+    are told from the others by their address, and the framework is asked for the others only.
+    """
+
+    def begin_with(self, actions: Actions) -> None:
         """The whole application, around everything that replies."""
         house: House = self.state.house
-        app = Versioned(super().build_middleware_stack(), house)
-        return AtQuanta(app, float(house.config.quantum_seconds), house.places)
+        app = Versioned(AddressedTo(actions, super().__call__), house)
+        self._whole = AtQuanta(app, float(house.config.quantum_seconds), house.places)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._whole(scope, receive, send)
+
+
+_ACTIONS = re.compile("/sessions/([^/]+)/actions")
+
+
+class AddressedTo:
+    """Actions, for what is addressed to them exactly as their route says; and another application."""
+
+    def __init__(self, actions: Actions, others: App) -> None:
+        self._actions = actions
+        self._others = others
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        session = session_of(scope)
+        if session is None:
+            await self._others(scope, receive, send)
+        else:
+            scope["path_params"] = {"session": session}
+            await self._actions(scope, receive, send)
+
+
+def session_of(scope: AsgiScope) -> str | None:
+    """The session that an action is addressed to; None if the request is something else."""
+    if scope["type"] != "http" or scope["method"] != "POST" or scope.get("root_path"):
+        return None
+    found = _ACTIONS.fullmatch(scope["path"])
+    return None if found is None else found[1]
 
 
 # Not in a thread: whoever is not let in has none.

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fpinq.engines.registry import KINDS
+from fpinq.engines.resources import UNSAID, Resources, parsed, resources
 from fpinq.engines.text import Dialect
+from fpinq.ledger.kept import MAX_BYTES
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon, ProgramError, suggest
 from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Type
@@ -34,6 +36,9 @@ SETTINGS = {
     "postgres",
     "spark",
     "datasets",
+    "memory_limit",
+    "threads",
+    "sessions_memory",
 }
 # What is said of a table: where there are several, of each.
 OF_A_TABLE = ("path", "table", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns")
@@ -84,6 +89,11 @@ class Config:
     limits: Limits = field(default_factory=Limits)
     spark: Mapping[str, Any] = field(default_factory=dict)  # what fp.Spark is made with
     postgres: Mapping[str, Any] = field(default_factory=dict)  # what fp.Postgres is made with
+    resources: Resources = UNSAID  # what DuckDB may use, in all worker processes together
+    sessions_memory: int = (
+        MAX_BYTES  # what sessions that are kept ready take, in all worker processes together
+    )
+    workers: int = 1  # how many share both out
 
 
 def load(path: str | Path) -> Config:
@@ -115,8 +125,17 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
         quantum_seconds=seconds(written.get("quantum", 0), "quantum: "),
         limits=Limits(**limits),
         spark=_spark(_mapping(written.get("spark", {}), "spark")),
+        resources=resources(written.get("memory_limit"), written.get("threads")),
+        sessions_memory=_amount(written.get("sessions_memory", MAX_BYTES), "sessions_memory"),
         postgres=_postgres(_mapping(written.get("postgres", {}), "postgres")),
     )
+
+
+def _amount(given: Any, where: str) -> int:
+    found = parsed(given) if isinstance(given, str) else given
+    if type(found) is not int or found < 1:
+        raise ProgramError(f"{where} is an amount such as '256MiB', not {given!r}")
+    return found
 
 
 def _anchor(written: Mapping[str, Any], folder: Path) -> str | tuple[str, ...] | None:

@@ -15,13 +15,13 @@ from fpinq.engines.rows import is_rows
 from fpinq.ledger import Ledger, RootState, open_ledger, wire
 from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger
-from fpinq.model.actions import TableVariable
+from fpinq.model.environments import TableVariable
 from fpinq.model.errors import BadData, KernelViolation, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_value
+from fpinq.model.keys import has_duplicates
 from fpinq.model.plans import Persons, Shape
-from fpinq.model.transformations import has_duplicates
 from fpinq.model.work import RootSize, TableSize
-from fpinq.runtime.mechanisms import draw
+from fpinq.runtime.mechanisms import draw, draw_alike
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.registration import Check, Given, Offer, register
 from fpinq.runtime.system import Mechanism, ProtectedSystem
@@ -56,13 +56,16 @@ class House:
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_served(config, self.tokens)
         self.record = turns.InTurn(self.ledger)
-        self._admission = Admission(config.limits)
+        self._admission = Admission(config.limits, self._engine("duckdb").costs())
+        alike = None
+        if mechanism is draw:  # what a test draws with may wait for others of its kind
+            mechanism, alike = turns.drawing(draw, draw_alike)
         self.system = ProtectedSystem(
             # Of tables without a root: small, but what is made of them may not be, and DuckDB can be stopped.
             self._engine("duckdb"),
             record=self.record,
-            # What a test draws with may wait for others of its kind.
-            mechanism=turns.drawing(mechanism) if mechanism is draw else mechanism,
+            mechanism=mechanism,
+            alike=alike,
             admit=self._admission.check,
             queries_at_most=config.limits.queries_per_session,
         )
@@ -93,7 +96,7 @@ class House:
             check_columns(data_set, schemas_of(name, shape))
             if base is not None:
                 check_block(data_set, shape, self.data_sets[base], self._shapes[base])
-            self._admission.add(name, size_of(data_set, shape))
+            self._admission.add(name, size_of(data_set, shape), self._engine(data_set.engine).costs())
 
         return check
 
@@ -201,7 +204,14 @@ def open_served(config: Config, tokens: Tokens) -> Ledger:
     new = config.new_ledger or not known
     where = "in the database" if is_url(config.ledger) else f"at {config.ledger}"
     try:
-        ledger = open_ledger(config.ledger, create=new, anchor=config.anchor)
+        ledger = open_ledger(
+            config.ledger,
+            create=new,
+            anchor=config.anchor,
+            in_turns=True,
+            kept_bytes=config.sessions_memory // config.workers,
+            session_bytes=config.sessions_memory // config.workers // 2,
+        )
     except NoLedger:
         raise NoLedger(f"there is no ledger {where}, but {_SERVED}") from None
     if not new and ledger.id not in known:
@@ -220,7 +230,8 @@ _SERVED = (
 def _options(config: Config) -> dict[str, Mapping[str, Any]]:
     """What the engines of a server are made with: their ways are not for a record to choose."""
     steady = {"steady": True}
-    return {"duckdb": steady, "spark": {**config.spark, **steady}, "postgres": config.postgres}
+    share = config.resources.shared(config.workers).said()
+    return {"duckdb": {**steady, **share}, "spark": {**config.spark, **steady}, "postgres": config.postgres}
 
 
 def offer_of(data_set: DataSet) -> Offer:

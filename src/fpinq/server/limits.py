@@ -11,11 +11,12 @@ from threading import Lock
 from time import monotonic
 
 from fpinq.model.actions import Action, Assign, Partition, Query
+from fpinq.model.environments import Names
 from fpinq.model.epsilon import epsilon
 from fpinq.model.errors import BadEpsilon, ProgramError
-from fpinq.model.queries import PrimitiveQuery
-from fpinq.model.statistics import Points, size
-from fpinq.model.transformations import LiteralTable
+from fpinq.model.queries import PrimitiveQuery, SimpleQuery, simple
+from fpinq.model.statistics import Monomials, Points, Totals, size
+from fpinq.model.transformations import LiteralTable, parts_of
 from fpinq.runtime.refusals import TooLarge, TooManyRequests
 
 
@@ -71,30 +72,37 @@ class Limits:
                     raise TooLarge(f"a literal table has at most {self.literal_rows} rows")
             case Partition(targets=targets, by=by):
                 self._check_parts(len(by.keys))
+                self._check_parts(len(targets))
                 self._check_names(targets)
             case Query(queries=queries, by=by):
-                self._check_parts(len(by.keys) if by is not None else 1)
+                self._check_parts(parts_of(by))
                 self._check_parts(len(queries))
 
-    def check_queries(self, queries: Sequence[PrimitiveQuery]) -> None:
+    def check_queries(self, queries: Sequence[PrimitiveQuery], parts_each: int) -> None:
         """TooLarge if queries that passed their check release or choose more than a reply should wait for.
 
         Each fraction, and each candidate, is drawn for by itself: of all parts together.
         """
-        if sum(query.integers for query in queries) > self.released_integers:
+        self._check_simple([one for query in queries for one in simple(query)], parts_each)
+
+    def _check_simple(self, queries: Sequence[SimpleQuery], parts_each: int) -> None:
+        if parts_each * sum(query.integers for query in queries) > self.released_integers:
             raise TooLarge(f"one query releases at most {self.released_integers} integers")
         choices = [query for query in queries if query.mechanism == "choice"]
         scored = [query.statistic for query in choices if not isinstance(query.statistic, Points)]
-        if sum(map(size, scored)) > self.candidates:
+        if parts_each * sum(map(size, scored)) > self.candidates:
             raise TooLarge(f"one query chooses among at most {self.candidates} candidates")
-        if sum(query.passes for query in choices if query.passes > 1) > self.fractions:
+        several = (q.statistic for q in queries if isinstance(q.statistic, Totals | Monomials))
+        if sum(n for n in map(size, dict.fromkeys(several)) if n > 1) > self.candidates:
+            raise TooLarge(f"one query adds up at most {self.candidates} numbers of every record")
+        if parts_each * sum(query.passes for query in choices if query.passes > 1) > self.fractions:
             raise TooLarge(f"one query has at most {self.fractions} fractions")
 
     def _check_parts(self, parts: int) -> None:
         if parts > self.parts:
             raise TooLarge(f"at most {self.parts} parts")
 
-    def _check_names(self, names: tuple[str, ...]) -> None:
+    def _check_names(self, names: Names) -> None:
         if any(len(name) > self.name_characters for name in names):
             raise TooLarge(f"a table variable has at most {self.name_characters} characters")
 
@@ -104,6 +112,10 @@ def _least(given: object) -> Fraction:
         return epsilon(given)
     except BadEpsilon as error:
         raise BadEpsilon(f"the limit epsilon_at_least: {error}") from None
+
+
+# How many analysts' buckets are kept before those that are full are thrown away.
+BUCKETS = 10_000
 
 
 class Rate:
@@ -119,9 +131,17 @@ class Rate:
         """TooManyRequests if the analyst's bucket is empty."""
         now = self._clock()
         with self._lock:
-            left, at = self._buckets.get(analyst, (self._per_second, now))
-            left = min(self._per_second, left + (now - at) * self._per_second)
+            left = self._left(analyst, now)
             allowed = left >= 1
             self._buckets[analyst] = (left - 1 if allowed else left, now)
         if not allowed:
             raise TooManyRequests(f"at most {self._per_second:.0f} requests a second: send fewer")
+
+    def _left(self, analyst: str, now: float) -> float:
+        """What is in a bucket. One that is full again is as good as none, so those are not kept for ever."""
+        if analyst not in self._buckets and len(self._buckets) >= BUCKETS:
+            full = self._per_second
+            self._buckets = {who: (left, at) for who, (left, at) in self._buckets.items()
+                             if left + (now - at) * full < full}  # fmt: skip
+        left, at = self._buckets.get(analyst, (self._per_second, now))
+        return min(self._per_second, left + (now - at) * self._per_second)

@@ -14,7 +14,8 @@ from threading import Lock
 from typing import NamedTuple
 
 from fpinq.ledger.errors import OthersSession
-from fpinq.model.actions import Action, Assign, Partition, TableVariable
+from fpinq.model.actions import Action, Assign, Partition
+from fpinq.model.environments import Names, TableVariable
 from fpinq.runtime.refusals import TooLarge
 
 _DIGITS = 32
@@ -73,7 +74,7 @@ class Room:
         """TooLarge if an action would bind one table too many."""
         match action:
             case Assign(target=target):
-                targets: tuple[TableVariable, ...] = (target,)
+                targets: Names = (target,)
             case Partition(targets=targets):
                 pass
             case _:

@@ -5,23 +5,27 @@ the ledger, or drew from millions of values at once, others would wait behind
 all of them; so they wait for each other, and others behind one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from fpinq.ledger import Acted, Released
 from fpinq.model.actions import Action
 from fpinq.model.epsilon import Epsilon
-from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.queries import SimpleQuery
 from fpinq.model.semantics import Configuration
 from fpinq.model.statistics import Integers
 from fpinq.runtime import deadline
 from fpinq.runtime.record import Recorder
 from fpinq.runtime.refusals import TooManyRequests
-from fpinq.runtime.system import Mechanism
+from fpinq.runtime.system import Alike, Mechanism
+
+# An analyst's own requests are in the way.
+LATE = TooManyRequests("your other requests take too long: send fewer at a time")
 
 _analyst: ContextVar[str | None] = ContextVar("analyst", default=None)
 
@@ -31,12 +35,14 @@ class Turns:
 
     def __init__(self, late: Exception) -> None:
         self._late = late
-        self._locks: dict[str | None, Lock] = {}
+        # A lock that nobody holds or waits for is forgotten.
+        self._locks: WeakValueDictionary[str | None, Lock] = WeakValueDictionary()
+        self._guard = Lock()
 
     @contextmanager
     def of(self, analyst: str | None) -> Iterator[None]:
         """An analyst's turn."""
-        lock = self._locks.setdefault(analyst, Lock())
+        lock = self._lock(analyst)
         longest = deadline.left()
         if not lock.acquire(timeout=-1 if longest == inf else longest):
             raise type(self._late)(*self._late.args)
@@ -44,6 +50,13 @@ class Turns:
             yield
         finally:
             lock.release()
+
+    def _lock(self, analyst: str | None) -> Lock:
+        with self._guard:
+            found = self._locks.get(analyst)
+            if found is None:
+                found = self._locks[analyst] = Lock()
+            return found
 
 
 @contextmanager
@@ -56,23 +69,29 @@ def acting(analyst: str) -> Iterator[None]:
         _analyst.reset(before)
 
 
-def drawing(mechanism: Mechanism) -> Mechanism:
-    """A mechanism that draws once at a time for each analyst."""
+def drawing(mechanism: Mechanism, alike: Alike) -> tuple[Mechanism, Alike]:
+    """Mechanisms, of one part and of all, of which each analyst draws with one at a time."""
     turns = Turns(TimeoutError("the time for a query is over"))
 
-    def draw(query: PrimitiveQuery, measured: Integers, epsilon: Epsilon) -> Released:
+    def draw(query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
         with turns.of(_analyst.get()):
             return mechanism(query, measured, epsilon)
 
-    return draw
+    def draw_alike(
+        query: SimpleQuery, measured: Sequence[Integers], epsilon: Epsilon
+    ) -> tuple[Released, ...]:
+        with turns.of(_analyst.get()):
+            return alike(query, measured, epsilon)
+
+    return draw, draw_alike
 
 
 class InTurn:
-    """A record that each analyst uses once at a time. Replaying a long session keeps its lock for long."""
+    """A record that each analyst uses once at a time: what it writes together is of different analysts."""
 
     def __init__(self, record: Recorder) -> None:
         self._record = record
-        self._turns = Turns(TooManyRequests("your other requests take too long: send fewer at a time"))
+        self._turns = Turns(LATE)
         self.answer = record.answer
         self.register = record.register
         self.check = record.check
