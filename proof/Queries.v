@@ -9,7 +9,8 @@
     or [None] where it is null. *)
 
 Require Import Reals Lia List Arith ZArith Permutation Bool.
-Require Import Fpinq.Bags Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Private.
+Require Import Fpinq.Bags Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Private
+  Fpinq.Balance.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -20,16 +21,25 @@ Section Queries.
   Record Clamp := { value : record -> option Z; lower : Z; upper : Z; bounds : lower <= upper }.
   Record Fraction := { numerator : Z; denominator : Z; between : 0 <= numerator <= denominator; whole : 0 < denominator }.
 
+  (** A clamp among several: the degree of its basis, 2 or 1, and what its square counts for beside the products. *)
+  Record Factor := { clamped_by : Clamp; quadratic : bool; beside : N }.
+  Record Values := { listed : list Z; different : NoDup listed }.
+
   Inductive query :=
     | Count
     | Sum (of : Clamp)
     | Average (of : Clamp)                         (* Moments of degree 1 *)
     | Variance (of : Clamp)                        (* Moments of degree 2 *)
+    | CrossMoments (of : list Factor) (weight : N)
+    | Tally (value : record -> option Z) (values : Values)
     | Frequencies (of : Clamp)
     | Tree (of : Clamp) (branching : Z) (height : nat)
     | Rank (of : Clamp) (fraction : Fraction)
     | Ranks (of : Clamp) (fractions : list Fraction)
-    | Choice (candidate : Clamp) (others : list Clamp).
+    | Brackets (of : Clamp) (fractions : list (Fraction * (Z * Z)))
+    | Depth (of : Clamp) (records : Z)
+    | Choice (candidate : Clamp) (others : list Clamp)
+    | Balance (of : Clamp) (about : option (Z * positive)) (fineness : positive) (least_above least_below : Z).
 
   (** ** Points of the grid *)
 
@@ -109,9 +119,158 @@ Section Queries.
     destruct K as [K _]; [|lia]. apply FinFun.Injective_map_NoDup; [intros i j; lia|apply seq_NoDup].
   Qed.
 
+  (** ** Products of several clamps
+
+      A record has points where all of its values are there. *)
+
+  Fixpoint all_points (fs : list Factor) (r : record) : option (list Z) :=
+    match fs with
+    | [] => Some []
+    | f :: fs => match point (clamped_by f) r, all_points fs r with Some x, Some xs => Some (x :: xs) | _, _ => None end
+    end.
+  Definition jointly (fs : list Factor) (g : list Z -> Z) (r : record) : Z :=
+    match all_points fs r with Some xs => g xs | None => 0 end.
+
+  Definition basis (f : Factor) : list (Z -> Z) := (if quadratic f then bernstein2 else bernstein1) (clamped_by f).
+  Definition basis_sum (f : Factor) : Z :=
+    if quadratic f then width (clamped_by f) * width (clamped_by f) else width (clamped_by f).
+
+  Definition times (g : Z -> Z) (h : list Z -> Z) (xs : list Z) : Z := g (hd 0 xs) * h (tl xs).
+  Fixpoint products (fs : list Factor) : list (list Z -> Z) :=
+    match fs with [] => [fun _ => 1] | f :: fs => flat_map (fun g => map (times g) (products fs)) (basis f) end.
+  Fixpoint reach (fs : list Factor) : Z := match fs with [] => 1 | f :: fs => basis_sum f * reach fs end.
+
+  Definition centred (c : Clamp) (x : Z) : Z :=
+    2 * ((2 * (x - lower c) - width c) * (2 * (x - lower c) - width c)) - width c * width c.
+  Fixpoint squares (fs : list Factor) : list (list Z -> Z) :=
+    match fs with
+    | [] => []
+    | f :: fs => (match beside f with N0 => [] | w => [fun xs => Z.of_N w * centred (clamped_by f) (hd 0 xs)] end)
+        ++ map (fun g xs => g (tl xs)) (squares fs)
+    end.
+  Fixpoint squares_reach (fs : list Factor) : Z :=
+    match fs with
+    | [] => 0
+    | f :: fs => Z.of_N (beside f) * (width (clamped_by f) * width (clamped_by f)) + squares_reach fs
+    end.
+
+  Definition cross (fs : list Factor) (weight : N) : list (list Z -> Z) :=
+    map (fun g xs => Z.of_N weight * g xs) (products fs) ++ squares fs.
+  Definition cross_sensitivity (fs : list Factor) (weight : N) : Z := Z.of_N weight * reach fs + squares_reach fs.
+
+  (** Σ |g x|. *)
+  Definition spread {A} (gs : list (A -> Z)) (x : A) : Z := fold_right (fun g n => Z.abs (g x) + n) 0 gs.
+
+  Lemma spread_app {A} (gs hs : list (A -> Z)) x : spread (gs ++ hs) x = spread gs x + spread hs x.
+  Proof. induction gs as [|g gs IH]; simpl; [reflexivity|]. unfold spread in *. simpl. rewrite IH. lia. Qed.
+
+  Lemma spread_times g hs x xs : spread (map (times g) hs) (x :: xs) = Z.abs (g x) * spread hs xs.
+  Proof.
+    induction hs as [|h hs IH]; [simpl; lia|]. unfold spread in *. cbn [map fold_right]. rewrite IH.
+    unfold times. cbn [hd tl]. rewrite Z.abs_mul. lia.
+  Qed.
+
+  Lemma spread_products f hs x xs :
+    spread (flat_map (fun g => map (times g) hs) (basis f)) (x :: xs) = spread (basis f) x * spread hs xs.
+  Proof.
+    induction (basis f) as [|g gs IH]; [simpl; lia|]. cbn [flat_map]. rewrite spread_app, IH, spread_times.
+    unfold spread. cbn [fold_right]. lia.
+  Qed.
+
+  (** A basis sums to Wᵈ, whatever the value is. *)
+  Lemma spread_basis f x : lower (clamped_by f) <= x <= upper (clamped_by f) -> spread (basis f) x = basis_sum f.
+  Proof.
+    intros H. unfold basis, basis_sum, spread. destruct (quadratic f); unfold bernstein2, bernstein1, width; cbn [fold_right].
+    - rewrite !Z.abs_eq by nia. ring.
+    - lia.
+  Qed.
+
+  Lemma spread_tail gs x xs : spread (map (fun g (xs : list Z) => g (tl xs) : Z) gs) (x :: xs) = spread gs xs.
+  Proof. induction gs as [|g gs IH]; unfold spread in *; simpl; [reflexivity|]. rewrite IH. reflexivity. Qed.
+
+  Lemma spread_weighted w gs (xs : list Z) : spread (map (fun g xs => Z.of_N w * g xs) gs) xs = Z.of_N w * spread gs xs.
+  Proof.
+    induction gs as [|g gs IH]; unfold spread in *; cbn [map fold_right]; [lia|]. rewrite IH, Z.abs_mul, (Z.abs_eq (Z.of_N w)) by lia. lia.
+  Qed.
+
+  Lemma centred_bounded c x : lower c <= x <= upper c -> Z.abs (centred c x) <= width c * width c.
+  Proof.
+    intros H. unfold centred, width. set (t := x - lower c). set (w := upper c - lower c).
+    assert (0 <= t <= w) by (subst t w; lia). clearbody t w.
+    assert (0 <= t * (w - t)) by (apply Z.mul_nonneg_nonneg; lia).
+    pose proof (Z.square_nonneg (2 * t - w)). apply Z.abs_le. split; nia.
+  Qed.
+
+  Lemma cross_reached fs r xs : all_points fs r = Some xs -> spread (products fs) xs = reach fs /\ spread (squares fs) xs <= squares_reach fs.
+  Proof.
+    revert xs. induction fs as [|f fs IH]; intros xs; cbn [all_points].
+    - intros E. injection E as <-. split; [reflexivity|]. unfold spread. simpl. lia.
+    - destruct (point (clamped_by f) r) as [x|] eqn:P; [|discriminate]. destruct (all_points fs r) as [ys|]; [|discriminate].
+      intros E. injection E as <-. destruct (IH ys eq_refl) as [IH1 IH2]. pose proof (point_range _ _ _ P) as R. split.
+      + cbn [products reach]. rewrite spread_products, IH1, (spread_basis f x R). reflexivity.
+      + cbn [squares squares_reach]. rewrite spread_app, spread_tail.
+        pose proof (centred_bounded _ x R) as C.
+        destruct (beside f) as [|w]; unfold spread in *; cbn [fold_right hd]; [lia|].
+        rewrite Z.abs_mul, (Z.abs_eq (Z.of_N (N.pos w))) by lia. nia.
+  Qed.
+
+  Lemma basis_sum_nonneg f : 0 <= basis_sum f.
+  Proof. pose proof (bounds (clamped_by f)). unfold basis_sum, width. destruct (quadratic f); nia. Qed.
+
+  Lemma cross_sensitivity_nonneg fs w : 0 <= cross_sensitivity fs w.
+  Proof.
+    assert (H : 0 <= reach fs /\ 0 <= squares_reach fs).
+    - induction fs as [|f fs [IH1 IH2]]; cbn [reach squares_reach]; [lia|]. split.
+      + apply Z.mul_nonneg_nonneg; [apply basis_sum_nonneg|exact IH1].
+      + apply Z.add_nonneg_nonneg; [|exact IH2]. apply Z.mul_nonneg_nonneg; [lia|apply Z.square_nonneg].
+    - unfold cross_sensitivity. apply Z.add_nonneg_nonneg; [|apply H]. apply Z.mul_nonneg_nonneg; [lia|apply H].
+  Qed.
+
+  Lemma jointly_contribution fs gs r : contribution (map (jointly fs) gs) r =
+    match all_points fs r with Some xs => spread gs xs | None => 0 end.
+  Proof.
+    unfold contribution, spread. induction gs as [|g gs IH]; cbn [map fold_right]; [destruct (all_points fs r); reflexivity|].
+    rewrite IH. unfold jointly. destruct (all_points fs r); reflexivity.
+  Qed.
+
+  (** ** Values
+
+      They are different, so a record has one of them at most. *)
+
+  Definition has (value : record -> option Z) (n : Z) (r : record) : Z :=
+    match value r with Some x => if x =? n then 1 else 0 | None => 0 end.
+
+  Lemma has_contribution value names r : NoDup names -> contribution (map (has value) names) r <= 1.
+  Proof.
+    intros N. unfold contribution. destruct (value r) as [x|] eqn:E.
+    - pose proof (bins_contribution (fun x => x) names x N) as [K _]. unfold bins in K.
+      replace (fold_right _ 0 (map (has value) names))
+        with (fold_right (fun g n => Z.abs (g x) + n) 0 (map (fun n => indicator (fun x => x =? n)) names)); [lia|].
+      clear K N. induction names as [|n names IH]; simpl; [reflexivity|]. rewrite IH. unfold has at 2. rewrite E. reflexivity.
+    - clear N. replace (fold_right _ 0 (map (has value) names)) with 0; [lia|].
+      induction names as [|n names IH]; simpl; [reflexivity|]. rewrite <- IH. unfold has. rewrite E. reflexivity.
+  Qed.
+
   (** ** Choices
 
-      Rank: with the fraction a/b, point x scores
+      Depth: point x scores -max(0, #below x - number, number - #upto x). *)
+
+  Definition depth_score (c : Clamp) (number : Z) (x : Z) (T : table) : Z :=
+    - Z.max 0 (Z.max (sum_of (on c (indicator (fun y => y <? x))) T - number)
+                     (number - sum_of (on c (indicator (fun y => y <=? x))) T)).
+  Definition depth_scores (c : Clamp) (number : Z) (T : table) : list Z :=
+    map (fun x => depth_score c number x T) (points c).
+
+  Lemma depth_near c number r T : near 1 (depth_scores c number (r :: T)) (depth_scores c number T).
+  Proof.
+    unfold depth_scores, near. induction (points c) as [|x xs IH]; simpl; constructor; auto.
+    unfold depth_score. cbn [sum_of].
+    assert (K : forall p, 0 <= on c (indicator p) r <= 1).
+    { intros p. apply on_range; [lia|]. intros y _. unfold indicator. destruct (p y); lia. }
+    pose proof (K (fun y => y <? x)). pose proof (K (fun y => y <=? x)). lia.
+  Qed.
+
+  (** Rank: with the fraction a/b, point x scores
       -max((b - a) * #below x, a * #above x). *)
 
   Definition rank_score (c : Clamp) (f : Fraction) (x : Z) (T : table) : Z :=
@@ -136,6 +295,35 @@ Section Queries.
       destruct (Z.ltb_spec y x), (Z.ltb_spec x y); lia. }
     set (p := sum_of (on c (indicator (fun y => y <? x))) T). set (q := sum_of (on c (indicator (fun y => x <? y))) T).
     destruct K as ([->| ->] & [->| ->] & K); nia.
+  Qed.
+
+  (** Brackets: as if so many more records were at the lower bound, or at the
+      upper one.  Those are the same on every table, so one more record moves the scores
+      as it moves Rank's. *)
+
+  Definition beside_score (c : Clamp) (f : Fraction) (below above : Z) (x : Z) (T : table) : Z :=
+    - Z.max ((denominator f - numerator f) * ((if lower c <? x then below else 0) + sum_of (on c (indicator (fun y => y <? x))) T))
+            (numerator f * ((if x <? upper c then above else 0) + sum_of (on c (indicator (fun y => x <? y))) T)).
+  Definition beside_scores (c : Clamp) (f : Fraction) (below above : Z) (T : table) : list Z :=
+    map (fun x => beside_score c f below above x T) (points c).
+
+  Lemma beside_falls c f below above r T :
+    falls (rank_sensitivity f) (beside_scores c f below above T) (beside_scores c f below above (r :: T)).
+  Proof.
+    unfold beside_scores. induction (points c) as [|x xs IH]; simpl; constructor; auto.
+    unfold beside_score. cbn [sum_of]. pose proof (between f). unfold rank_sensitivity.
+    assert (K : (on c (indicator (fun y => y <? x)) r = 0 \/ on c (indicator (fun y => y <? x)) r = 1) /\
+      (on c (indicator (fun y => x <? y)) r = 0 \/ on c (indicator (fun y => x <? y)) r = 1) /\
+      on c (indicator (fun y => y <? x)) r + on c (indicator (fun y => x <? y)) r <= 1).
+    { unfold on. destruct (point c r) as [y|]; [|lia]. unfold indicator.
+      destruct (Z.ltb_spec y x), (Z.ltb_spec x y); lia. }
+    set (p := (if lower c <? x then below else 0) + sum_of (on c (indicator (fun y => y <? x))) T).
+    set (q := (if x <? upper c then above else 0) + sum_of (on c (indicator (fun y => x <? y))) T).
+    replace ((if lower c <? x then below else 0) + (on c (indicator (fun y => y <? x)) r + sum_of (on c (indicator (fun y => y <? x))) T))
+      with (p + on c (indicator (fun y => y <? x)) r) by (unfold p; ring).
+    replace ((if x <? upper c then above else 0) + (on c (indicator (fun y => x <? y)) r + sum_of (on c (indicator (fun y => x <? y))) T))
+      with (q + on c (indicator (fun y => x <? y)) r) by (unfold q; ring).
+    clearbody p q. destruct K as ([->| ->] & [->| ->] & K); nia.
   Qed.
 
   (** Choice: a candidate scores the sum of its clamped values. *)
@@ -184,6 +372,33 @@ Section Queries.
       unfold falls. induction K; constructor; auto.
   Qed.
 
+  (** Balance: a record is x - lower, or the square of its distance from p/r in
+      parts of a step; that much is above, and what it lacks to the largest below. *)
+
+  Definition part_above (c : Clamp) (about : option (Z * positive)) (x : Z) : Z :=
+    match about with None => x - lower c | Some (p, r) => (Z.pos r * x - p) * (Z.pos r * x - p) end.
+  Definition largest_part (c : Clamp) (about : option (Z * positive)) : Z :=
+    Z.max (part_above c about (lower c)) (part_above c about (upper c)).
+  Definition part_below (c : Clamp) (about : option (Z * positive)) (x : Z) : Z :=
+    largest_part c about - part_above c about x.
+
+  (** As in Python, where the bounds of a balance are apart: it is never 0 there. *)
+  Definition balance_step (c : Clamp) (about : option (Z * positive)) : positive := Z.to_pos (Z.max 1 (largest_part c about)).
+
+  Lemma part_above_range c about x : lower c <= x <= upper c -> 0 <= part_above c about x <= largest_part c about.
+  Proof.
+    intros H. unfold largest_part, part_above. destruct about as [[p r]|]; [|lia].
+    set (l := Z.pos r * lower c - p). set (u := Z.pos r * upper c - p). set (e := Z.pos r * x - p).
+    assert (l <= e <= u) by (unfold l, e, u; nia). destruct (Z.le_gt_cases 0 e); nia.
+  Qed.
+
+  Lemma balance_parts c about r : 0 <= on c (part_above c about) r /\ 0 <= on c (part_below c about) r /\
+    on c (part_above c about) r + on c (part_below c about) r <= Z.pos (balance_step c about).
+  Proof.
+    unfold balance_step. rewrite Z2Pos.id by lia. unfold on. destruct (point c r) as [x|] eqn:E; [|lia].
+    pose proof (part_above_range c about x (point_range c r x E)). unfold part_below. lia.
+  Qed.
+
   (** ** Sensitivity, and what runs *)
 
   Definition sensitivity (q : query) : Z :=
@@ -192,10 +407,14 @@ Section Queries.
     | Sum c => magnitude c
     | Average c => width c
     | Variance c => width c * width c
+    | CrossMoments fs w => cross_sensitivity fs w
+    | Tally _ _ | Depth _ _ => 1
     | Tree _ _ height => Z.of_nat height
     | Rank _ f => rank_sensitivity f
     | Ranks _ fs => fold_right (fun f n => Z.max (rank_sensitivity f) n) 0 fs
+    | Brackets _ fs => fold_right (fun f n => Z.max (rank_sensitivity (fst f)) n) 0 fs
     | Choice c cs => choice_sensitivity (c :: cs)
+    | Balance c about fineness _ _ => Z.pos fineness * largest_part c about
     end.
 
   (** The sums that noise is added to, or that a choice's scores are. *)
@@ -205,9 +424,12 @@ Section Queries.
     | Sum c => statistic c [fun x => x]
     | Average c => statistic c (bernstein1 c)
     | Variance c => statistic c (bernstein2 c)
+    | CrossMoments fs w => map (jointly fs) (cross fs w)
+    | Tally value values => map (has value) (listed values)
     | Tree c b height => statistic c (levels c b height)
-    | Frequencies c | Rank c _ | Ranks c _ => statistic c (bins (fun x => x) (points c))
+    | Frequencies c | Rank c _ | Ranks c _ | Brackets c _ | Depth c _ => statistic c (bins (fun x => x) (points c))
     | Choice c cs => map (fun c => on c (fun x => x)) (c :: cs)
+    | Balance c about _ _ _ => statistic c [part_above c about; part_below c about]
     end.
 
   Lemma sum_bounded c r : contribution (coordinates (Sum c)) r <= magnitude c.
@@ -226,6 +448,16 @@ Section Queries.
     pose proof (bounds c). apply statistic_contribution; [unfold width; nia|]. intros x Hx.
     unfold bernstein2, width. cbn [fold_right]. rewrite !Z.abs_eq by nia. nia.
   Qed.
+
+  Lemma cross_bounded fs w r : contribution (coordinates (CrossMoments fs w)) r <= cross_sensitivity fs w.
+  Proof.
+    cbn [coordinates]. rewrite jointly_contribution. destruct (all_points fs r) as [xs|] eqn:E; [|apply cross_sensitivity_nonneg].
+    destruct (cross_reached fs r xs E) as [P S]. unfold cross. rewrite spread_app, spread_weighted, P.
+    unfold cross_sensitivity. lia.
+  Qed.
+
+  Lemma tally_bounded value values r : contribution (coordinates (Tally value values)) r <= 1.
+  Proof. apply has_contribution, different. Qed.
 
   Lemma frequencies_bounded c r : contribution (coordinates (Frequencies c)) r <= 1.
   Proof.
@@ -254,6 +486,39 @@ Section Queries.
     intros r T. rewrite Z2Pos.id by (pose proof (rank_sensitivity_pos f); lia). apply rank_falls.
   Defined.
 
+  Lemma depth_scores_some c n T : depth_scores c n T <> [].
+  Proof. discriminate. Qed.
+
+  Lemma depth_scores_bag c n T U : Permutation T U -> depth_scores c n T = depth_scores c n U.
+  Proof.
+    intros H. apply map_ext. intros x. unfold depth_score.
+    rewrite (sum_of_bag _ T U H), (sum_of_bag (on c (indicator (fun y => y <=? x))) T U H). reflexivity.
+  Qed.
+
+  Definition depth (c : Clamp) (number : Z) : Mechanism Z :=
+    either_way (depth_scores c number) (depth_scores_some c number) (depth_scores_bag c number) (lower c) 1
+      (depth_near c number).
+
+  Lemma beside_scores_some c f below above T : beside_scores c f below above T <> [].
+  Proof. discriminate. Qed.
+
+  Lemma beside_scores_bag c f below above T U : Permutation T U -> beside_scores c f below above T = beside_scores c f below above U.
+  Proof.
+    intros H. apply map_ext. intros x. unfold beside_score.
+    rewrite (sum_of_bag _ T U H), (sum_of_bag (on c (indicator (fun y => x <? y))) T U H). reflexivity.
+  Qed.
+
+  Definition rank_beside (c : Clamp) (f : Fraction) (below above : Z) : Mechanism Z.
+  Proof.
+    refine (one_way (beside_scores c f below above) (beside_scores_some c f below above) (beside_scores_bag c f below above)
+      (lower c) (Z.to_pos (rank_sensitivity f)) (or_introl _)).
+    intros r T. rewrite Z2Pos.id by (pose proof (rank_sensitivity_pos f); lia). apply beside_falls.
+  Defined.
+
+  (** The lower end, the point itself and the upper end. *)
+  Definition bracket (c : Clamp) (f : Fraction * (Z * Z)) : list (Mechanism Z) :=
+    let '(f, (below, above)) := f in [rank_beside c f below 0; rank c f; rank_beside c f 0 above].
+
   Lemma candidates_some c cs T : candidate_scores (c :: cs) T <> [].
   Proof. discriminate. Qed.
 
@@ -274,11 +539,17 @@ Section Queries.
     | Sum c => sums (coordinates (Sum c)) (magnitude c) (sum_bounded c)
     | Average c => sums (coordinates (Average c)) (width c) (average_bounded c)
     | Variance c => sums (coordinates (Variance c)) (width c * width c) (variance_bounded c)
+    | CrossMoments fs w => sums (coordinates (CrossMoments fs w)) (cross_sensitivity fs w) (cross_bounded fs w)
+    | Tally value values => sums (coordinates (Tally value values)) 1 (tally_bounded value values)
     | Frequencies c => sums (coordinates (Frequencies c)) 1 (frequencies_bounded c)
     | Tree c b height => sums (coordinates (Tree c b height)) (Z.of_nat height) (tree_bounded c b height)
     | Rank c f => alone (rank c f)
     | Ranks c fs => shares (map (rank c) fs)
+    | Brackets c fs => shares (flat_map (bracket c) fs)
+    | Depth c number => alone (depth c number)
     | Choice c cs => alone (choice c cs)
+    | Balance c about fineness least_above least_below => alone (balance fineness (balance_step c about)
+        (on c (part_above c about)) (on c (part_below c about)) (balance_parts c about) least_above least_below)
     end.
 
   Open Scope R_scope.
@@ -291,7 +562,7 @@ Section Queries.
   (** The rates, spelled out. *)
 
   Lemma noise_rate q (delta : positive) e T v :
-    match q with Rank _ _ | Ranks _ _ | Choice _ _ => False | _ => sensitivity q = Z.pos delta end ->
+    match q with Rank _ _ | Ranks _ _ | Brackets _ _ | Depth _ _ | Choice _ _ | Balance _ _ _ _ _ => False | _ => sensitivity q = Z.pos delta end ->
     mass _ (released q) e T v = noise (e / IZR (sensitivity q)) (measure (coordinates q) T) v.
   Proof.
     intros H. destruct q; try contradiction; cbn [released sensitivity] in *; try reflexivity;
@@ -300,7 +571,7 @@ Section Queries.
 
   (** Δ = 0: the statistic itself. *)
   Lemma nothing_to_hide q e T v :
-    match q with Rank _ _ | Ranks _ _ | Choice _ _ => False | _ => sensitivity q = 0%Z end ->
+    match q with Rank _ _ | Ranks _ _ | Brackets _ _ | Depth _ _ | Choice _ _ | Balance _ _ _ _ _ => False | _ => sensitivity q = 0%Z end ->
     mass _ (released q) e T v = Probability.certain (list_eq_dec Z.eq_dec) (measure (coordinates q) T) v.
   Proof.
     intros H. destruct q; try contradiction; cbn [released sensitivity] in *; try discriminate;
@@ -312,6 +583,12 @@ Section Queries.
   Proof.
     cbn - [permute_and_flip position rank_scores]. rewrite (proj2 (position_spec (lower c) _ i) eq_refl).
     unfold rate. rewrite Z2Pos.id by (pose proof (rank_sensitivity_pos f); lia). reflexivity.
+  Qed.
+
+  Lemma depth_rate c n e T i : mass _ (released (Depth c n)) e T [(lower c + Z.of_nat i)%Z] =
+    permute_and_flip (e / 1 / 2) (depth_scores c n T) i.
+  Proof.
+    cbn - [permute_and_flip position depth_scores]. rewrite (proj2 (position_spec (lower c) _ i) eq_refl). reflexivity.
   Qed.
 
   Lemma choice_rate c cs e T i : mass _ (released (Choice c cs)) e T [Z.of_nat i] =
