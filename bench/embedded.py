@@ -1,5 +1,8 @@
 """What an analyst feels: import, first answer, overhead per query, a loop over parts, memory.
 
+What a fresh Python takes to its first answer is processor time, with bytecode cached, whatever the rest is
+measured in: so it has a meaning on a machine that others use.
+
     python bench/embedded.py [--cpu] [rows]        (10⁷ unless given)
 
 Every figure is a ratio or a difference to the same work done by hand with
@@ -8,6 +11,7 @@ generator. --cpu takes processor time instead of elapsed time: for a machine tha
 others use too.
 """
 
+import os
 import resource
 import statistics
 import subprocess
@@ -59,6 +63,27 @@ def child(program: str, *arguments: str) -> tuple[float, float]:
     return min(m[0] for m in measured), statistics.median(m[1] for m in measured)
 
 
+def first_answers(*programs: str, runs: int = 15) -> list[float]:
+    """The processor time that a fresh Python takes to the end of each program, taken in turns; the best.
+
+    How it takes itself apart afterwards is not counted.
+    """
+    report = "\nimport time; print(time.process_time())"
+    environment = {name: of for name, of in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    times: list[list[float]] = [[] for _ in programs]
+    for _ in range(runs):
+        for program, taken in zip(programs, times, strict=True):
+            done = subprocess.run(
+                [sys.executable, "-c", program + report],
+                capture_output=True,
+                text=True,
+                check=True,
+                env=environment,
+            )
+            taken.append(float(done.stdout.splitlines()[-1]))
+    return [min(taken) for taken in times]
+
+
 OURS = """
 import sys, fpinq as fp
 data = fp.protect(sys.argv[1], budget=10**6)
@@ -80,11 +105,12 @@ def main() -> None:
     visits = str(generate(rows) / "visits.parquet")
     small = str(generate(10**5) / "visits.parquet")
 
-    bare, _ = child("pass")
-    imported, _ = child("import fpinq")
-    show("import fpinq", f"{imported - bare:.3f} s", "≤ 0.3 s", imported - bare <= 0.3)
-    cold, _ = child(OURS, small)
-    show("process start to first answer, 10⁵ rows", f"{cold:.3f} s", "≤ 0.6 s", cold <= 0.6)
+    said = f"import sys; sys.argv[1:] = [{small!r}]"
+    bare, imported, cold, raw = first_answers("pass", "import fpinq", said + OURS, said + THEIRS)
+    taken = (imported - bare) * 1000
+    show("import fpinq", f"{taken:.0f} ms", "≤ 80 ms", taken <= 80)
+    figure = f"{cold * 1000:.0f} ms, DuckDB {raw * 1000:.0f} ms: {cold / raw:.2f}×"
+    show("process start to first answer, 10⁵ rows", figure, "≤ 1.8×", cold <= 1.8 * raw)
 
     one = fp.protect([{"a": 1}], budget=10**9, name="one", schema={"a": "int64"})
     by_hand = duckdb.connect()

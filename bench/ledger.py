@@ -4,11 +4,13 @@
 
 Prints what was measured beside the bar. The long ledger has 1,000 entries per
 session: a partition, and then again and again a fresh where, a count of it and
-its answer, every tenth of a part.
+its answer, every tenth of a part. A charged count is measured in turns with raw
+SQLite that writes the same rows in the same two commits, and as a ratio to that.
 """
 
 import argparse
 import os
+import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +21,8 @@ from pathlib import Path
 from fpinq.engines.files import hash_of_file
 from fpinq.ledger import Ledger, open_ledger, open_store
 from fpinq.ledger.entries import Head, Line, line
-from fpinq.ledger.store import units_text
+from fpinq.ledger.sqlite import SQLite
+from fpinq.ledger.store import Pages, units_text
 from fpinq.ledger.totals import totals_of
 from fpinq.ledger.verify import verify
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
@@ -61,7 +64,7 @@ def lines(budgets: Budgets, head: Head, count: int) -> Iterator[tuple[Line, Budg
             action = next(actions)
             decision = decide(budgets, session, action)
             session, budgets = decision.session, decision.budgets
-            totals.take(amounts(budgets, [(root, "") for root in decision.charged]))
+            totals = totals.after(amounts(budgets, [(root, "") for root in decision.charged]))
             took = Took(name, None, f"r{written}", action, decision.transition.rule, decision.charged)
             bodies: list[Took | Recorded] = [took]
             if isinstance(action, Query):
@@ -94,15 +97,75 @@ def timed(what: str, unit: str, measured: float, bar: str, ok: bool) -> None:
     print(f"{what:<52}{measured:>14,.2f} {unit:<12} {bar:<18} {'ok' if ok else 'BELOW'}")
 
 
-def rate_of(ledger: Ledger, action: Action, seconds: float = 3, answered: bool = False) -> float:
+def rate_of(
+    ledger: Ledger, action: Action, seconds: float = 3, answered: bool = False, session: str = "bench"
+) -> float:
     """How many of an action a second."""
     start, done = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
-        acted = ledger.act("bench", action, f"{action.op}{done}")
+        acted = ledger.act(session, action, f"{action.op}{done}")
         if answered:
             ledger.answer(acted.seq or 0, ((1,),))
         done += 1
     return done / (time.perf_counter() - start)
+
+
+class Raw:
+    """The rows of a charged count and its answer, written by nobody who thinks: two commits, both synced."""
+
+    def __init__(self, path: Path, like: Path) -> None:
+        """A ledger of its own at path; like holds a charge and its answer, the last two entries."""
+        SQLite(path).close()
+        self._sql = sqlite3.connect(path, isolation_level=None)
+        self._sql.execute("PRAGMA synchronous = FULL")
+        self._sql.execute(
+            "INSERT INTO accounts VALUES ('people', '', ?, ?)", (units_text(BUDGET), units_text(0))
+        )
+        with closing(open_store(like)) as store, store.reading() as statements:
+            pages = Pages(statements)
+            self._charge, self._answer = pages.after(pages.last() - 2)
+        self._done = 0
+
+    def charged_count(self) -> None:
+        """A charge, then its answer."""
+        seq, spent = 2 * self._done, units_text(self._done)
+        self._done += 1
+        self._sql.execute("BEGIN IMMEDIATE")
+        self._append(self._charge._replace(seq=seq, session="raw", request=str(seq)))
+        self._sql.execute(
+            "UPDATE accounts SET spent = ? WHERE root = 'people' AND analyst = '' AND spent = ?",
+            (units_text(self._done), spent),
+        )
+        self._sql.execute("COMMIT")
+        self._sql.execute("BEGIN IMMEDIATE")
+        self._append(self._answer._replace(seq=seq + 1, answers=seq))
+        self._sql.execute("COMMIT")
+
+    def _append(self, entry: Line) -> None:
+        self._sql.execute(
+            "INSERT INTO entries (seq, hash, text, session, request, answers) VALUES (?, ?, ?, ?, ?, ?)",
+            entry,
+        )
+        self._sql.execute("UPDATE head SET seq = ?, hash = ?", (entry.seq, entry.hash))
+
+
+def beside_raw(folder: Path, seconds: float = 0.5, turns: int = 6) -> tuple[float, float]:
+    """Charged counts a second, of the ledger and of raw SQLite: in turns, and the best of each."""
+    path = folder / "ours.ledger"
+    ledger = open_ledger(path)
+    ledger.register("people", SHAPE, BUDGET, contents=["people"])
+    query, ours, raws = Query("people", Fraction(1, 100), (Count(),)), [0.0], [0.0]
+    ledger.answer(ledger.act("bench", query, "first").seq or 0, ((12345,),))
+    raw = Raw(folder / "raw.ledger", path)
+    for turn in range(turns):
+        ours.append(rate_of(ledger, query, seconds, answered=True, session=f"bench{turn}"))
+        start, done = time.perf_counter(), 0
+        while time.perf_counter() - start < seconds:
+            raw.charged_count()
+            done += 1
+        raws.append(done / (time.perf_counter() - start))
+    ledger.close()
+    return max(ours), max(raws)
 
 
 def main() -> None:
@@ -150,6 +213,10 @@ def main() -> None:
             rate = rate_of(ledger, Query("people", Fraction(1, 100), (Count(),)), answered=True)
             timed(f"{kind}: charged count, 2 durable commits", "a second", rate, "", True)
             ledger.close()
+
+        ours, raw = beside_raw(Path(folder))
+        print(f"{'raw SQLite with the same rows and two commits':<52}{raw:>14,.2f} a second")
+        timed("  of it, a charged count of the ledger", "times raw", ours / raw, "≥ 0.6", ours >= 0.6 * raw)
 
         big = Path(folder) / "big.parquet"
         with big.open("wb") as file:

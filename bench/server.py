@@ -1,12 +1,18 @@
 """How many actions a second a server answers over HTTP, on this machine.
 
-    python bench/server.py [--seconds 5] [--clients 2] [--connections 8] [--workers 1] [--ledger URL]
+    python bench/server.py [--seconds 5] [--clients 2] [--connections 8] [--workers 1 …] [--ledgers sqlite …]
+    python bench/server.py --crowd
 
 The server is `fpinq serve` with its ledger on disk; the clients are processes
 of their own on the loopback interface, each with several connections that are
-kept open and one request at a time on each. "server µs" is the processor time
-of the server for an action: unlike the rate, it hardly depends on what else
-the machine is doing. Everything stops by itself.
+kept open and one request at a time on each. Every connection is an analyst of
+its own, with a session. "server µs" is the processor time of the server for an
+action: unlike the rate, it hardly depends on what else the machine is doing.
+
+--crowd is 64 connections, on one worker and on two, on a ledger in SQLite and in
+PostgreSQL. `postgres` among the ledgers starts one for the purpose, in memory and
+without fsync; an address is that of an empty database. A row in which nothing was
+answered measures nothing: it ends the run, with what was said. Everything stops by itself.
 """
 
 import argparse
@@ -20,8 +26,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.request import Request, urlopen
+
+from fpinq.server.tokens import Tokens
 
 COLUMN = {"op": "column", "name": "age"}
 ADULTS = {
@@ -36,8 +48,24 @@ ACTIONS = {
     "ask budget": {"op": "ask_budget"},
     "ask price": {"op": "ask_price", "table": "people", "epsilon": "1/10"},
     "assign": {"op": "assign", "target": "adults", "arguments": ["people"], "transformation": ADULTS},
-    "charged count": {"op": "query", "table": "people", "epsilon": "1/1000000", "queries": [{"op": "count"}]},
+    "charged count": {"op": "query", "table": "people", "epsilon": "1/10000", "queries": [{"op": "count"}]},
 }
+
+
+class Load(NamedTuple):
+    """What is sent: by how many client processes, on how many connections of each, for how long."""
+
+    port: int
+    tokens: list[str]
+    action: dict[str, Any]
+    seconds: float
+
+
+class Took(NamedTuple):
+    """What came of it: the seconds of each answer, and what the others were refused for."""
+
+    answered: list[float]
+    refused: Counter[str]
 
 
 def main() -> None:
@@ -45,47 +73,83 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--clients", type=int, default=2, help="client processes")
     parser.add_argument("--connections", type=int, default=8, help="connections of each")
-    parser.add_argument("--workers", type=int, default=1, help="server processes")
-    parser.add_argument("--ledger", help="postgresql://…; by default an SQLite file")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1], help="server processes")
+    parser.add_argument("--ledgers", nargs="+", default=["sqlite"], help="sqlite, postgres, postgresql://…")
+    parser.add_argument("--actions", nargs="+", choices=ACTIONS, default=list(ACTIONS))
+    parser.add_argument("--quantum", default="0", help="the server's, such as 50ms")
+    parser.add_argument("--crowd", action="store_true", help="64 clients, 1 and 2 workers, both ledgers")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), arguments)
+    if arguments.crowd:
+        arguments.clients, arguments.connections = 2, 32
+        arguments.workers, arguments.ledgers = [1, 2], ["sqlite", "postgres"]
+    for ledger in arguments.ledgers:
+        for workers in arguments.workers:
+            with tempfile.TemporaryDirectory() as folder, ledger_at(ledger) as place:
+                measure(Path(folder), place, workers, arguments)
 
 
-def measure(folder: Path, arguments: argparse.Namespace) -> None:
+@contextmanager
+def ledger_at(kind: str) -> Iterator[str]:
+    """Where a ledger of a kind is."""
+    if kind == "sqlite":
+        yield "people.ledger"
+    elif kind != "postgres":
+        yield kind
+    else:
+        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "ledger"))
+        from throwaway_postgres import throwaway_postgres
+
+        with throwaway_postgres() as started:
+            yield started.fresh()
+
+
+def measure(folder: Path, ledger: str, workers: int, arguments: argparse.Namespace) -> None:
     """Start a server, load it with each kind of action, stop it."""
     (folder / "people.csv").write_text("age,gender\n" + "".join(f"{i % 90},{i % 2}\n" for i in range(1000)))
     (folder / "fpinq.toml").write_text(
-        f"ledger = {json.dumps(arguments.ledger or 'people.ledger')}\n"
+        f"ledger = {json.dumps(ledger)}\nquantum = {json.dumps(arguments.quantum)}\n"
         "[limits]\nrequests_per_second = 1000000\nconcurrent_requests = 1000\n"
         '[datasets.people]\npath = "people.csv"\nrows_at_most = 1000000\nbudget = 1000000\n'
         'schema = { age = "int64", gender = "int64" }\n'
     )
-    config = ["--config", str(folder / "fpinq.toml")]
-    fpinq = [sys.executable, "-m", "fpinq"]
-    token = subprocess.run(
-        [*fpinq, "token", "create", "bench", *config], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    serving = [*fpinq, "serve", *config, "--port", str(port), "--workers", str(arguments.workers)]
-    server = subprocess.Popen(serving, start_new_session=True)
-    try:
-        wait_for(port)
+    tokens = Tokens(folder / "fpinq.tokens")
+    shown = [tokens.create(f"a{n}", "analyst") for n in range(arguments.clients * arguments.connections)]
+    with serving(folder, workers) as (port, leader):
+        kind = "PostgreSQL" if "://" in ledger else "SQLite"
         print(
-            f"{arguments.workers} server process(es), {arguments.clients} client processes of "
+            f"\n{workers} server process(es) on {kind}, {arguments.clients} client processes of "
             f"{arguments.connections} connections, {os.cpu_count()} cores, "
             f"load {os.getloadavg()[0]:.1f} at the start"
         )
-        print(f"{'action':<16}{'actions/s':>12}{'p50 ms':>10}{'p99 ms':>10}{'refused':>10}{'server µs':>12}")
-        for name, action in ACTIONS.items():
-            before = cpu_seconds(server.pid)
-            done, refused, took = load(port, token, action, arguments)
-            busy = (cpu_seconds(server.pid) - before) / max(done, 1) * 1e6
-            took.sort()
-            rate = done / arguments.seconds
-            p50, p99 = took[len(took) // 2] * 1000, took[len(took) * 99 // 100] * 1000
-            print(f"{name:<16}{rate:>12,.0f}{p50:>10.1f}{p99:>10.1f}{refused:>10}{busy:>12.0f}")
+        heads = ("action", "actions/s", "p50 ms", "p99 ms", "p99/p50", "refused", "server µs")
+        print("".join(f"{head:<16}" if head == "action" else f"{head:>12}" for head in heads))
+        for name in arguments.actions:
+            before = cpu_seconds(leader)
+            took = load(Load(port, shown, ACTIONS[name], arguments.seconds), arguments.clients)
+            print(row(name, took, arguments.seconds, cpu_seconds(leader) - before), flush=True)
+
+
+def row(name: str, took: Took, seconds: float, busy: float) -> str:
+    """A line of the table; SystemExit if nothing was answered."""
+    if not took.answered:
+        raise SystemExit(f"{name}: nothing was answered: {dict(took.refused)}")
+    times = sorted(took.answered)
+    p50, p99 = times[len(times) // 2] * 1000, times[len(times) * 99 // 100] * 1000
+    figures = f"{len(times) / seconds:>12,.0f}{p50:>12.1f}{p99:>12.1f}{p99 / p50:>12.1f}"
+    return f"{name:<16}{figures}{took.refused.total():>12}{busy / len(times) * 1e6:>12.0f}"
+
+
+@contextmanager
+def serving(folder: Path, workers: int) -> Iterator[tuple[int, int]]:
+    """A server; its port and the process that leads it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "fpinq", "serve", "--config", str(folder / "fpinq.toml")]
+    command += ["--port", str(port), "--workers", str(workers)]
+    server = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(port)
+        yield port, server.pid
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait(30)
@@ -93,62 +157,60 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
 
 def cpu_seconds(leader: int) -> float:
     """The processor time of a server and its workers so far."""
-    total = 0
+    return sum(int(stat[11]) + int(stat[12]) for stat in stats(leader)) / os.sysconf("SC_CLK_TCK")
+
+
+def stats(leader: int) -> Iterator[list[str]]:
+    """What the system says of each process of a server: the fields of /proc/…/stat after the name."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == leader:  # the session
-            total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
+            if int(fields[3]) == leader:  # the session
+                yield fields
 
 
-def load(
-    port: int, token: str, action: object, arguments: argparse.Namespace
-) -> tuple[int, int, list[float]]:
+def load(what: Load, clients: int) -> Took:
     """What all client processes got done in the given time."""
-    work = (port, token, action, arguments.seconds, arguments.connections)
-    with multiprocessing.get_context("spawn").Pool(arguments.clients) as pool:
-        results = pool.starmap(client, [work] * arguments.clients)
-    return sum(r[0] for r in results), sum(r[1] for r in results), [t for r in results for t in r[2]]
+    shares = [(what._replace(tokens=what.tokens[n::clients]),) for n in range(clients)]
+    with multiprocessing.get_context("spawn").Pool(clients) as pool:
+        return together(pool.starmap(client, shares))
 
 
-def client(
-    port: int, token: str, action: object, seconds: float, connections: int
-) -> tuple[int, int, list[float]]:
+def together(took: list[Took]) -> Took:
+    return Took([t for each in took for t in each.answered], sum((each.refused for each in took), Counter()))
+
+
+def client(what: Load) -> Took:
     """One client process: as many requests as it can, one at a time on each connection."""
 
-    async def everything() -> list[tuple[int, int, list[float]]]:
-        return await asyncio.gather(*(connection() for _ in range(connections)))
+    async def everything() -> list[Took]:
+        return await asyncio.gather(*(connection(token) for token in what.tokens))
 
-    async def connection() -> tuple[int, int, list[float]]:
-        session = open_session(port, token)
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async def connection(token: str) -> Took:
+        session = await asyncio.to_thread(open_session, what.port, token)
+        reader, writer = await asyncio.open_connection("127.0.0.1", what.port)
         head = (
             f"POST /sessions/{session}/actions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
             "Content-Type: application/json\r\nContent-Length: "
         )
-        shown = json.dumps(action)
-        done = refused = 0
-        took: list[float] = []
-        ends = time.perf_counter() + seconds
+        shown = json.dumps(what.action)
+        took = Took([], Counter())
+        await asyncio.sleep(0.5)  # until all are here
+        ends = time.perf_counter() + what.seconds
         while (began := time.perf_counter()) < ends:
-            body = f'{{"request_id":"{done + refused}","action":{shown}}}'
+            body = f'{{"request_id":"{began}","action":{shown}}}'
             writer.write(f"{head}{len(body)}\r\n\r\n{body}".encode())
             headers = await reader.readuntil(b"\r\n\r\n")
             length = int(headers.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-            await reader.readexactly(length)
+            told = await reader.readexactly(length)
             if headers.startswith(b"HTTP/1.1 200"):
-                done += 1
+                took.answered.append(time.perf_counter() - began)
             else:
-                refused += 1
-            took.append(time.perf_counter() - began)
+                took.refused[json.loads(told)["error"]["code"]] += 1
         writer.close()
-        return done, refused, took
+        return took
 
-    results = asyncio.run(everything())
-    return sum(r[0] for r in results), sum(r[1] for r in results), [t for r in results for t in r[2]]
+    return together(asyncio.run(everything()))
 
 
 def open_session(port: int, token: str) -> str:
