@@ -34,6 +34,23 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield found
 
 
+# ── bounds ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("bounds", [(2**63, 2**63), (2**63 - 1, 2**63), (-(2**63) - 1, -(2**63) - 1)])
+def test_bounds_that_no_engine_has_a_number_for_told_the_exact_count(
+    live: Live, bounds: tuple[int, int]
+) -> None:
+    lower, upper = bounds
+    clamp = {"op": "clamp", "value": {"op": "column", "name": "age"}, "lower": lower, "upper": upper}
+    queries = [{"op": "moments", "of": clamp, "degree": 1}]
+    token = live.token()
+    asked = {"op": "query", "table": "people", "epsilon": "1/10000", "queries": queries}
+    reply = live.act(live.session(token), token, asked)
+    assert (reply.status, reply.code) == (400, "bad_query")
+    assert live.left() == PLENTY
+
+
 # ── error text ───────────────────────────────────────────────────────────────────────
 
 

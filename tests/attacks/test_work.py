@@ -209,10 +209,12 @@ def many_candidates() -> tuple[Plan, PrimitiveQuery]:
 
 
 def many_quantiles() -> tuple[Plan, PrimitiveQuery]:
-    value = Apply("multiply", (Apply("add", (AGE, Apply("multiply", (ID, Literal.of(17))))), Literal.of(1)))
-    records = tuple((("age", Apply("add", (value, Literal.of(i)))),) for i in range(600))
-    plan = Term(SelectMany(records, 600), (FILTERED,))
-    return plan, Ranks(Clamp(AGE, 0, 10**6), tuple(Fraction(i, 151) for i in range(1, 151)))
+    plan = FILTERED
+    for number in (600, 60):
+        shifted = Apply("multiply", (AGE, Literal.of(number)))
+        records = tuple((("age", Apply("add", (shifted, Literal.of(i)))),) for i in range(number))
+        plan = Term(SelectMany(records, number), (plan,))
+    return plan, Ranks(Clamp(AGE, 0, 10**7), tuple(Fraction(i, 151) for i in range(1, 151)))
 
 
 def deep_choices_of_text() -> tuple[Plan, PrimitiveQuery]:

@@ -33,6 +33,7 @@ from fpinq.checker.stabilities import Finding, findings, pieces, searched
 from fpinq.checker.worlds import WORLDS, neighbours
 from fpinq.model.actions import Partition, Query
 from fpinq.model.events import Began
+from fpinq.model.keys import Product
 from fpinq.model.plans import Flatten, Transformation
 from fpinq.model.sessions import NOTHING, decide, entered, opened, take
 from fpinq.model.traces import Trace, traces
@@ -90,6 +91,10 @@ def test_the_default_scope_has_no_blind_spot() -> None:
     assert {scope.world for scope in every} == set(WORLDS), "nulls, persons, texts, bags of many"
     parallel = [PARTITIONINGS[name].keys for scope in every for name in scope.parallel]
     assert {(0, 1, 0), (2, 1, 0), (None, 0, None)} <= set(parallel), "keys that come again, three parts, null"
+    several = [
+        by for scope in every for name in scope.parallel if (by := PARTITIONINGS[name]).expressions[1:]
+    ]
+    assert {type(by.keys) for by in several} == {Product, tuple}, "keys of several columns, both ways"
     used = {name for scope in every for name in (*scope.unary, *scope.binary)}
     assert used >= {*UNARY, *BINARY, *BEYOND_UNARY, *BEYOND_BINARY, *PEOPLE_UNARY}, "every transformation"
     assert any("by k, three keys" in scope.partitionings for scope in every), "more than two parts"

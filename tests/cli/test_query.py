@@ -41,6 +41,7 @@ def ask(live: Live, *arguments: str) -> int:
         (["people", "budget", "x.age"], "budget is of rows"),
         (["people", "count", "--bounds", "0", "1"], "count has no bounds"),
         (["people", "count", "--keys", "0,1"], '--by "x.gender"'),
+        (["people", "count", "--by", "x.well", "--by", "x.code", "--keys", "0,1"], "--keys of its own"),
         (["people", "sum", "x.age", "--bounds", "low", "high"], "'low' is no number"),
         (["people", "count", "--by", "x.well", "--keys", "yes,no"], "'yes' is no bool, such as true"),
     ],
@@ -68,6 +69,16 @@ def test_keys_have_the_type_of_what_is_partitioned_by(
 ) -> None:
     assert ask(live, "people", "count", "--by", by, "--keys", keys, *EXACTLY) == 0
     assert capsys.readouterr().out.strip() == answer
+
+
+def test_keys_of_several_columns_are_said_one_after_the_other(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = ["--by", "x.well", "--by", "x.age % 2"]
+    assert ask(live, "people", "count", *both, "--keys", "true", "--keys", "0,1", *EXACTLY) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[:2] for line in lines] == [["True", "0"], ["True", "1"]]
+    assert sum(int(line[2].split()[0]) for line in lines) == 50
 
 
 def test_a_budget_is_shown_in_decimals_that_never_show_more_than_there_is(

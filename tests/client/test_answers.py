@@ -136,11 +136,16 @@ def test_errors_stay_within_what_is_possible() -> None:
     assert LaplaceNoise(None).interval(3, Fraction(1, 2)) == (3, 3)
 
 
-def test_a_choice_has_no_interval_and_a_median_its_bounds(people: fp.Table) -> None:
+def test_a_choice_has_no_interval_and_a_median_none_unless_asked(people: fp.Table) -> None:
     choice = people.exponential_mechanism(SURE, ["Ulm"], lambda x, c: x.city == c)
     assert (str(choice), choice.interval(0.95), choice.standard_error) == ("Ulm", None, None)
     median = people.noisy_median(SURE, _.age, bounds=(0, 110))
-    assert (median.interval(0.95), median.standard_error) == ((0, 110), None)
+    assert (median.interval(0.95), median.standard_error) == (None, None)
+    asked = people.noisy_median(SURE, _.age, bounds=(0, 110), interval=0.95)
+    low, high = asked.interval(0.95)  # type: ignore[misc]
+    assert 10 <= low <= 30 <= 40 <= high <= 60
+    assert asked.interval(0.5) == (low, high)
+    assert asked.interval(0.99) is None
 
 
 def test_a_standard_deviation_knows_its_error(people: fp.Table) -> None:
@@ -148,41 +153,3 @@ def test_a_standard_deviation_knows_its_error(people: fp.Table) -> None:
     low, high = found.interval(0.95)  # type: ignore[misc]
     assert low <= found.value <= high
     assert found.standard_error is not None
-
-
-def test_parallel_answers_become_frames(people: fp.Table) -> None:
-    answers = people.query(SURE, fp.count(), by=_.gender, keys=[0, 1])
-    pandas = answers.to_pandas()
-    assert list(pandas.columns) == ["key", "value", "standard_error", "lower", "upper"]
-    assert list(pandas["value"]) == [3, 3]
-    assert answers.to_polars()["key"].to_list() == [0, 1]
-    assert "3 ± 0" in repr(answers)
-    assert "<table>" in answers._repr_html_()
-    nested = people.query(SURE, fp.histogram(_.age, (0, 60), 3), by=_.gender, keys=[0, 1])
-    assert list(nested.to_pandas().columns)[:2] == ["part", "key"]
-
-
-def test_plot_needs_matplotlib_and_says_so(people: fp.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = people.query(SURE, fp.count(), by=_.gender, keys=[0, 1])
-
-    def missing(name: str) -> object:
-        raise ImportError(name)
-
-    monkeypatch.setattr("fpinq.client.answers.import_module", missing)
-    with pytest.raises(fp.ProgramError, match="plot"):
-        answers.plot()
-
-
-def test_plot_draws_bars_with_errors(people: fp.Table) -> None:
-    class Axis:
-        def bar(self, labels: list[str], values: list[float], **options: object) -> None:
-            self.drawn = (labels, values)
-
-        def set_title(self, *arguments: object, **options: object) -> None:
-            pass
-
-    axis = Axis()
-    answers = people.query(SURE, fp.count(), by=_.gender, keys=[0, 1])
-    pytest.importorskip("matplotlib")
-    answers.plot(ax=axis)
-    assert axis.drawn == (["0", "1"], [3.0, 3.0])

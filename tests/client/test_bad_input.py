@@ -78,6 +78,67 @@ WRONG: dict[str, Callable[[fp.Table], Any]] = {
     "mode without candidates": lambda t: t.noisy_mode(0.1, _.name),
     "mode of nothing": lambda t: t.noisy_mode(0.1, _.name, []),
     "mode of twins": lambda t: t.noisy_mode(0.1, _.name, ["a", "a"]),
+    "top without candidates": lambda t: t.noisy_top(0.1, 1, _.name),
+    "top of nothing": lambda t: t.noisy_top(0.1, 1, _.name, []),
+    "top of twins": lambda t: t.noisy_top(0.1, 1, _.name, ["a", "a"]),
+    "top of numbers that are the same": lambda t: t.noisy_top(0.1, 1, _.height, [1, 1.0]),
+    "top of other types": lambda t: t.noisy_top(0.1, 1, _.name, ["a", 1]),
+    "top of null": lambda t: t.noisy_top(0.1, 1, _.name, ["a", None]),
+    "top of too few": lambda t: t.noisy_top(0.1, 3, _.name, ["a", "b"]),
+    "top 0": lambda t: t.noisy_top(0.1, 0, _.name, ["a", "b"]),
+    "top half": lambda t: t.noisy_top(0.1, 0.5, _.name, ["a", "b"]),  # type: ignore[arg-type]
+    "top with bounds": lambda t: t.noisy_top(0.1, 1, _.name, ["a"], bounds=(0, 1)),
+    "top scores of too few": lambda t: t.noisy_top(0.1, 3, lambda x, c: x.age == c, [1, 2]),
+    "top scores of twins": lambda t: t.noisy_top(0.1, 1, lambda x, c: x.age == c, [1, 1]),
+    "top scores of text": lambda t: t.noisy_top(0.1, 1, lambda x, c: x.name, [1, 2]),
+    "proportion of a number": lambda t: t.noisy_proportion(0.1, _.age),
+    "proportion of what": lambda t: t.noisy_proportion(0.1),
+    "minimum without bounds": lambda t: t.noisy_min(0.1, _.age),
+    "minimum of text": lambda t: t.noisy_min(0.1, _.name, bounds=(0, 1)),
+    "maximum beyond nobody": lambda t: t.noisy_max(0.1, _.age, bounds=(0, 1), beyond=0),
+    "maximum at the end of integers": lambda t: t.noisy_max(0.1, _.age, bounds=(-(2**63), 0)),
+    "covariance without bounds": lambda t: t.noisy_covariance(0.1, _.age, _.height),
+    "covariance with one pair of bounds": lambda t: t.noisy_covariance(0.1, _.age, _.height, bounds=(0, 1)),
+    "covariance with bounds of one": lambda t: t.noisy_covariance(0.1, _.age, _.height, ((0, 1), None)),
+    "covariance with text": lambda t: t.noisy_covariance(0.1, _.age, _.name, ((0, 1), (0, 1))),
+    "covariance with what": lambda t: t.noisy_covariance(0.1, _.age, None, ((0, 1), (0, 1))),
+    "correlation within a point": lambda t: t.noisy_correlation(0.1, _.age, _.height, ((0, 1), (2, 2))),
+    "correlation within reversed bounds": lambda t: t.noisy_correlation(
+        0.1, _.age, _.height, ((0, 1), (2, 1))
+    ),
+    "correlation too wide": lambda t: t.noisy_correlation(0.1, _.age, _.height, ((0, 1), (-1e308, 1e308))),
+    "regression on nothing": lambda t: t.noisy_regression(0.1, _.age, [], bounds={"age": (0, 1)}),
+    "regression on None": lambda t: t.noisy_regression(0.1, _.age, None, bounds={"age": (0, 1)}),
+    "regression on itself": lambda t: t.noisy_regression(0.1, _.age, [_.age], bounds={"age": (0, 1)}),
+    "regression on twins": lambda t: t.noisy_regression(
+        0.1, _.age, [_.height, _.height], bounds={"age": (0, 1), "height": (0, 2)}
+    ),
+    "regression without bounds": lambda t: t.noisy_regression(0.1, _.age, [_.height]),
+    "regression without bounds of a predictor": lambda t: t.noisy_regression(
+        0.1, _.age, [_.height], bounds={"age": (0, 1)}
+    ),
+    "regression without bounds of y": lambda t: t.noisy_regression(
+        0.1, _.age, [_.height], bounds={"height": (0, 1)}
+    ),
+    "regression with bounds of others": lambda t: t.noisy_regression(
+        0.1, _.age, [_.height], bounds={"age": (0, 1), "height": (0, 1), "id": (0, 1)}
+    ),
+    "regression with bounds in a row": lambda t: t.noisy_regression(
+        0.1,
+        _.age,
+        [_.height],
+        bounds=((0, 1), (0, 1)),  # type: ignore[arg-type]
+    ),
+    "regression within a point": lambda t: t.noisy_regression(
+        0.1, _.age, [_.height], bounds={"age": (0, 1), "height": (1, 1)}
+    ),
+    "regression on text": lambda t: t.noisy_regression(0.1, _.age, [_.name], bounds={"age": (0, 1)}),
+    "regression on too many": lambda t: t.noisy_regression(
+        0.1,
+        _.age,
+        {f"x{i}": _.height * i for i in range(1, 30)},
+        bounds={"age": (0, 1)} | {f"x{i}": (0, 1) for i in range(1, 30)},
+    ),
     "distinct count of what": lambda t: t.noisy_distinct_count(0.1),
     "noise beyond floats": lambda t: t.noisy_sum("1e-18", _.height, bounds=(0, 1e299)),
     "no candidates": lambda t: t.exponential_mechanism(0.1, [], lambda x, c: x.id == c),

@@ -29,7 +29,8 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("example", "shown"),
     [
-        ("listing1", ["gender 0, average age of adults", "left: 1/2", "⊥", "1 = 1·1"]),
+        ("listing1", ["gender 0, average age of adults", "left: 0.5", "⊥", "1 = 1·1"]),
+        ("adult", ["about record", "intercept", "15. So what is", "left: 0.05"]),
         ("analysis", ["95 %:", "charged 0.1", "6  (rows per person)", "six answers", "⊥"]),
     ],
 )

@@ -1,13 +1,10 @@
 """A share of a budget is debited whatever is raised, and wherever: at least what the record shows."""
 
-import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -15,13 +12,9 @@ import fpinq as fp
 from fpinq.client import asking
 from fpinq.client.remote import Http
 from fpinq.runtime import ProtectedSystem, ReferenceEngine
+from traced import Interrupted, at_line, interrupt
 
 ROWS = [{"age": age} for age in (20, 30, 40)]
-SOURCES = str(Path(fp.__file__).parent)
-
-
-class Interrupted(BaseException):
-    """What a signal handler raises, at any line."""
 
 
 def interrupted_at(step: int, do: Callable[[], object]) -> bool:
@@ -30,26 +23,11 @@ def interrupted_at(step: int, do: Callable[[], object]) -> bool:
     What is raised where a generator is closed, or a finalizer runs, goes nowhere: the action then ends as if
     nothing had been, which counts as interrupted, so that the steps after it are tried too.
     """
-    left = step
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal left
-        if not frame.f_code.co_filename.startswith(SOURCES):
-            return None
-        if event in ("line", "return"):
-            left -= 1
-            if left == 0:
-                raise Interrupted
-        return trace
-
-    sys.settrace(trace)
     try:
-        do()
+        # Python shows the line of a with again before it leaves it; a signal is never handled there.
+        return at_line(step, do, interrupt, but=("with ",))
     except Interrupted:
-        pass
-    finally:
-        sys.settrace(None)
-    return left <= 0
+        return True
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -41,7 +41,9 @@ def test_an_error_prints(data: fp.Table) -> None:
     assert repr(data.expected_error(fp.count(), 0.1)) == "<± 30, ε = 0.1>"
     assert str(data.expected_error(fp.histogram(_.age), 0.1)) == "± 30 for each bin"
     average = str(data.expected_error(fp.average(_.age), 0.1))
-    assert average == "at most 1,556 divided by the number of records"
+    assert average == "at most 1,640 divided by the number of records"
+    once = str(data.expected_error(fp.average(_.age, once=True), 0.1))
+    assert once == "at most 1,556 divided by the number of records"
     assert "if 1,000 records" in str(data.expected_error(fp.average(_.age), 0.1, size=1000))
     assert "ranks" in str(data.expected_error(fp.median(_.age), 0.1))
     assert "score" in str(data.expected_error(fp.mode(_.city, ["Ulm", "Bonn"]), 0.1))
@@ -59,7 +61,8 @@ def test_the_error_planned_for_a_size_is_the_most_that_it_is(
     expected = table.expected_error(query, 1, size=1000)
     assert expected.approximate
     answer = table.query(1, query)
-    assert answer.standard_error <= expected.standard_error * 1.02
+    # How many records there are is a noisy number, too.
+    assert answer.standard_error <= expected.standard_error * 1.1
     if value != 50:
         assert answer.standard_error >= expected.standard_error * 0.9
 

@@ -42,6 +42,33 @@ QUERIES: dict[str, tuple[fp.Query, str, tuple[Any, ...], tuple[Any, Any, Any]]] 
         (15, 35, 35),
     ),
     "mode": (fp.mode(_.city, ["Rom", "Ulm"]), "noisy_mode", (_.city, ["Rom", "Ulm"]), ("Ulm", None, "Ulm")),
+    "top": (
+        fp.top(2, _.city, ["Rom", "Ulm", "Bonn"]),
+        "noisy_top",
+        (2, _.city, ["Rom", "Ulm", "Bonn"]),
+        (("Ulm", "Rom"), ("Bonn", "Rom"), ("Ulm", "Bonn")),
+    ),
+    "proportion": (fp.proportion(_.age > 15), "noisy_proportion", (_.age > 15,), (0.5, 1, 5 / 6)),
+    "minimum": (fp.minimum(_.age, (10, 20), 1), "noisy_min", (_.age, (11, 11), 1), (None, None, None)),
+    "maximum": (fp.maximum(_.age, AGES), "noisy_max", (_.age, AGES), (None, None, None)),
+    "covariance": (
+        fp.covariance(_.id, _.age, ((0, 10), AGES)),
+        "noisy_covariance",
+        (_.id, _.age, ((0, 10), AGES)),
+        (2.5, 2.5, 175 / 6),
+    ),
+    "correlation": (
+        fp.correlation(_.id, _.age, ((0, 10), AGES)),
+        "noisy_correlation",
+        (_.id, _.age, ((0, 10), AGES)),
+        (1, 1, 1),
+    ),
+    "regression": (
+        fp.regression(_.age, [_.id - 1], {"age": AGES, "id - 1": (0, 10)}),
+        "noisy_regression",
+        (_.age, {"before": _.id - 1}, {"age": AGES, "before": (0, 10)}),
+        ([10, 10], [10, 10], [10, 10]),
+    ),
     "distinct count": (fp.distinct_count(_.city), "noisy_distinct_count", (_.city,), (1, 1, 3)),
     "bounds": (fp.bounds(_.age), "noisy_bounds", (_.age,), ((0, 32), (0, 64), (0, 64))),
     "quantiles": (
@@ -73,6 +100,8 @@ QUERIES: dict[str, tuple[fp.Query, str, tuple[Any, ...], tuple[Any, Any, Any]]] 
 
 def same(answer: fp.Answer | fp.Answers, expected: Any) -> bool:
     value: Any = answer.values_only if isinstance(answer, fp.Answers) else answer.value
+    if isinstance(value, list):
+        return value == list(expected)
     if isinstance(expected, list):
         return list(value.values()) == pytest.approx(expected)
     return expected is None or value == (

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fpinq.client.trees import CountTree, best_tree, mean_variance
+import fpinq as fp
+from fpinq.client import trees
+from fpinq.client.trees import CountTree, Spread, best_tree, mean_variance
 from fpinq.client.uncertainty import RangeNoise, sum_quantile
 from fpinq.noise import DiscreteLaplace, sample_many
 
@@ -44,6 +46,40 @@ def test_the_weights_of_a_range_are_those_of_its_estimate(shape: tuple[int, int,
     estimate = np.linalg.pinv(nodes)
     for first, last in combinations(range(tree.bins + 1), 2):
         assert np.allclose(tree.weights(first, last), estimate[first:last].sum(axis=0))
+
+
+@pytest.mark.parametrize("shape", [*TREES, (1000, 10, 3), (999, 3, 7), (130, 2, 8)])
+def test_the_spread_of_bins_and_of_first_bins_is_that_of_their_weights(shape: tuple[int, int, int]) -> None:
+    tree = CountTree(*shape)
+    some = range(tree.bins) if tree.bins < 100 else range(0, tree.bins, 37)
+    for i in some:
+        for first, last in ((i, i + 1), (0, i + 1), (i // 2, i + 1)):
+            one_by_one = Spread.of(tree.weights(first, last).tolist())
+            assert tree.spread(first, last) == pytest.approx(one_by_one, rel=1e-9)
+
+
+def test_the_spread_of_very_many_bins_is_found_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = CountTree(20, 3, 3).spread(7, 8)
+    monkeypatch.setattr(trees, "MOST_AT_ONCE", 10)
+    tree = CountTree(20, 3, 3)
+    assert tree.spread(7, 8) == pytest.approx(at_once)
+    assert "_of_bins" not in vars(tree)
+
+
+@pytest.mark.parametrize("ask", ["noisy_ranges", "noisy_cdf"])
+def test_the_intervals_of_all_bins_look_at_every_node_a_few_times_not_once_for_each_bin(
+    ask: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+    weights = CountTree.weights
+    monkeypatch.setattr(
+        CountTree, "weights", lambda tree, *range: looked.append(range) or weights(tree, *range)
+    )
+    data = fp.protect([{"x": 1}], budget=10, name=ask)
+    answers = getattr(data, ask)(1, "x", bounds=(0, 2_000))
+    assert len(answers.rows()) == 2_001
+    repr(answers)
+    assert looked == []
 
 
 @pytest.mark.parametrize("shape", FULL)

@@ -42,8 +42,8 @@ def measured_units(
         table = reference.compute(plan, database)
         for row in table.read():
             meter.units += 1
-            if by is not None:
-                reference.evaluate(by.key, row)
+            for key in () if by is None else by.expressions:
+                reference.evaluate(key, row)
             for query in dict.fromkeys(queries):
                 query.statistic.contribution(row)
         return meter.units

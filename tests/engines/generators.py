@@ -8,6 +8,7 @@ plan is well-typed; nothing else is assumed about it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
@@ -29,22 +30,29 @@ from fpinq.model.expressions import (
     checked_value,
     columns_of,
 )
+from fpinq.model.keys import Domain, Product
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, apply, shape_of
 from fpinq.model.queries import (
     Choice,
     Count,
+    CrossMoments,
+    Depth,
     Frequencies,
     Moments,
-    PrimitiveQuery,
+    Offset,
     Rank,
+    SimpleQuery,
     Sum,
+    Summary,
+    Tally,
 )
 from fpinq.model.statistics import Statistic
 from fpinq.model.transformations import (
     Aggregate,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -90,9 +98,9 @@ class Example:
     tables: dict[str, tuple[Schema, Rows]] = field(default_factory=dict)
     persons: dict[str, tuple[Persons, dict[str, Rows]]] = field(default_factory=dict)
     plan: Plan = field(default_factory=lambda: RootTable("none"))
-    whole: PrimitiveQuery = field(default_factory=Count)
+    whole: SimpleQuery = field(default_factory=Count)
     by: Partitioning | None = None
-    queries: tuple[PrimitiveQuery, ...] = ()
+    queries: tuple[SimpleQuery, ...] = ()
 
     @property
     def statistics(self) -> list[Statistic]:
@@ -247,7 +255,8 @@ class Generator:
                 (0, 0),
                 (3, 2**31),
                 (INT64_MIN, INT64_MAX),
-                (-(2**63), 2**63),
+                (INT64_MAX, INT64_MAX),
+                (INT64_MIN, INT64_MIN),
                 (-7, -2),
             ]
             step = Fraction(1)
@@ -321,16 +330,17 @@ class Generator:
         left, left_schema = self.plan(leaves, depth - 1)
         right, right_schema = (left, left_schema) if self.chance(20) else self.plan(leaves, depth - 2)
         transformation: Any
-        match self.number(0, 6):
+        match self.number(0, 9):
             case 0 | 1 | 2 | 3:
                 if right_schema != left_schema:
                     right = Term(Select(self.record(right_schema, left_schema)), (right,))
                 elif self.chance(50):
                     right = Term(Where(self.expression(right_schema, Type.BOOL)), (right,))
                 if self.chance(30):
-                    right = Term(Concat(), (right, left))
+                    several = Term(ConcatAll(3), (right, left, right))
+                    right = self.one([Term(Concat(), (right, left)), several])
                 bag = self.chance(60)
-                transformation = self.one([Concat(), Union(bag), Intersect(bag), Except(bag)])
+                transformation = self.one([Concat(), ConcatAll(2), Union(bag), Intersect(bag), Except(bag)])
             case _:
                 transformation = self.join_of(left_schema, right_schema)
         return Term(transformation, (left, right)), apply(
@@ -357,19 +367,30 @@ class Generator:
         return self.one([First(1), First(2), First(2**70), Unique(), All()])  # type: ignore[no-any-return]
 
     def partitioning(self, schema: Schema) -> Partitioning:
+        if self.chance(60):
+            return Partitioning(*self.domain(schema, 7))
+        keys, domains = zip(*(self.domain(schema, 3) for _ in range(self.number(2, 3))), strict=True)
+        product = Product(domains)
+        if self.chance(50):
+            return Partitioning(keys, product)
+        some = [self.one(product) for _ in range(self.number(1, 7))]
+        return Partitioning(keys, tuple(dict.fromkeys(some)))
+
+    def domain(self, schema: Schema, at_most: int) -> tuple[Expression, Domain]:
+        """An expression, and what it may be."""
         type_ = self.one(schema.types())
         key = self.expression(schema, type_, 2)
         if type_ is Type.INT64 and self.chance(40):
             first = self.number(-2, 2)
-            keys: list[Value] = list(range(first, first + self.number(1, 8)))
-        else:
-            keys = [self.literal(type_).value for _ in range(self.number(1, 7))]
-        return Partitioning(key, tuple(dict.fromkeys(keys)))
+            keys = range(first, first + self.number(1, at_most + 1))
+            return key, keys if self.chance(50) else tuple(keys)
+        values = [self.literal(type_).value for _ in range(self.number(1, at_most))]
+        return key, tuple(dict.fromkeys(values))
 
     # ── queries ──────────────────────────────────────────────────────────────────────
 
-    def query(self, schema: Schema) -> PrimitiveQuery:
-        match self.number(0, 6):
+    def query(self, schema: Schema) -> SimpleQuery:
+        match self.number(0, 11):
             case 0:
                 return Count()
             case 1:
@@ -382,8 +403,34 @@ class Generator:
                 return Frequencies(self.clamp(schema, widest=2**20))
             case 5:
                 return Rank(self.clamp(schema), Fraction(1, 2))
+            case 6:
+                return Depth(self.clamp(schema), self.number(0, 3))
+            case 7:
+                return self.cross_moments(schema)
+            case 8:
+                return self.tally(schema)
+            case 9:
+                return Summary(self.clamp(schema, widest=2**31), self.number(1, 2))
+            case 10:
+                return Offset(self.clamp(schema))
             case _:
                 return Choice(tuple(self.clamp(schema) for _ in range(self.number(1, 3))))
+
+    def cross_moments(self, schema: Schema) -> CrossMoments:
+        clamps = tuple(self.clamp(schema, widest=2**31) for _ in range(self.number(1, 3)))
+        degrees = [self.number(1, 2) for _ in clamps]
+        for i, _ in enumerate(clamps):
+            if prod(max(c.width, 1) ** d for c, d in zip(clamps, degrees, strict=True)) > 2**62:
+                degrees[i] = 1
+        if prod(max(c.width, 1) ** d for c, d in zip(clamps, degrees, strict=True)) > 2**62:
+            clamps, degrees = clamps[:1], degrees[:1]
+        squares = tuple(self.one([0, 0, 1, 5]) for _ in clamps)
+        return CrossMoments(clamps, tuple(degrees), self.number(1, 3), squares)
+
+    def tally(self, schema: Schema) -> Tally:
+        type_ = self.one(list(self.pools))
+        values = tuple(dict.fromkeys(self.literal(type_, null=False) for _ in range(self.number(1, 4))))
+        return Tally(self.expression(schema, type_, 2), values)
 
 
 _SOME: dict[Type, Value] = {
@@ -397,7 +444,7 @@ _SOME: dict[Type, Value] = {
 
 
 def _schema_of(right: Plan, right_schema: Schema, left_schema: Schema, transformation: Any) -> Schema:
-    same = isinstance(transformation, Concat | Union | Intersect | Except)
+    same = isinstance(transformation, Concat | ConcatAll | Union | Intersect | Except)
     return left_schema if same else right_schema
 
 
@@ -452,7 +499,7 @@ def _asked(g: Generator, example: Example, plan: Plan, schema: Schema) -> Exampl
     example.whole = g.query(schema)
     example.by = g.partitioning(schema)
     if g.chance(50):
-        example.queries = (g.query(schema),) * len(example.by.keys)
+        example.queries = (g.query(schema),) * g.one([1, len(example.by.keys)])
     else:
         example.queries = tuple(g.query(schema) for _ in example.by.keys)
     return example

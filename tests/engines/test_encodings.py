@@ -19,7 +19,8 @@ from engines.encodings import SCHEMA, Question, Writing, differences, expected, 
 from engines.generators import Example, plan_examples
 from engines.test_conformance import EXAMPLES, thorough
 from engines.test_duckdb import in_files
-from fpinq.engines.duckdb import DuckDB, database, engine, sources
+from fpinq.engines.duckdb import DuckDB, database, engine, lines, parquet, sources
+from fpinq.engines.duckdb.database import Database
 from fpinq.engines.duckdb.dialect import DuckDBDialect
 from fpinq.engines.spark.dialect import SparkDialect
 from fpinq.model.errors import UnfitEngine
@@ -75,27 +76,86 @@ def test_these_files_find_the_fault_of_filters_in_the_reading(
     assert len(differences(db, path, rows, expected(rows))) >= 3
 
 
-def trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The trial of a new process."""
+def trial(monkeypatch: pytest.MonkeyPatch, source: object = None) -> None:
+    """The trial of a new process, to which data comes."""
     monkeypatch.setattr(engine, "_tried", set())
-    DuckDB().close()
+    take(source if source is not None else [{"x": 1}])
 
 
-def test_a_duckdb_that_is_right_passes_its_trial_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def take(source: object) -> None:
+    db = DuckDB()
+    try:
+        db.add_root("t", source)
+    finally:
+        db.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    pq.write_table(pa.table({"c": ["yes", None]}), tmp_path / "x.parquet")
+    return str(tmp_path / "x.parquet")
+
+
+def test_a_duckdb_that_is_right_passes_each_trial_once(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     trial(monkeypatch)
-    monkeypatch.setattr(engine.trial, "check", lambda *given: pytest.fail("tried again"))
-    DuckDB().close()
+    take(path)
+    assert {kind for _, kind in engine._tried} == {"file", "rows"}
+    monkeypatch.setattr(engine.trial, "check_file", lambda *given: pytest.fail("tried again"))
+    monkeypatch.setattr(engine.trial, "check_rows", lambda *given: pytest.fail("tried again"))
+    take(path)
+    take([{"x": 1}])
+
+
+@pytest.mark.parametrize("how", ["parquet", "csv", "frame", "dicts"])
+def test_a_duckdb_is_tried_as_data_comes_in_before_that_is_read(
+    how: str, monkeypatch: pytest.MonkeyPatch, path: str, tmp_path: Path
+) -> None:
+    text = tmp_path / "x.csv"
+    text.write_text("c\nyes\n")
+    source = {"parquet": path, "csv": text, "frame": pa.table({"c": [1]}), "dicts": [{"c": 1}]}[how]
+    seen: list[str] = []
+    for check in ("check_file", "check_rows"):
+        monkeypatch.setattr(engine.trial, check, lambda *given, check=check: seen.append(check))
+    for module, name in ((parquet, "columns_of"), (lines, "store"), (sources, "in_memory")):
+        read = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, read=read: seen.append("read") or read(*given))
+    trial(monkeypatch, source)
+    assert seen == ["check_file" if how == "parquet" else "check_rows", "read"]
+
+
+def test_a_trial_opens_no_database_of_its_own(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    opened: list[Database] = []
+
+    class Counted(Database):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            opened.append(self)
+
+    monkeypatch.setattr(engine, "Database", Counted)
+    trial(monkeypatch, path)
+    assert len(opened) == 1
+
+
+def test_nothing_of_a_trial_stays(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setattr(engine, "_tried", set())
+    db = DuckDB()
+    db.add_root("file", path)
+    db.add_root("rows", [{"x": 1}])
+    assert set(db._roots) == set(db._pins) == {"file", "rows"}
+    with db._database.cursor() as cursor:
+        assert len(cursor.execute("SHOW TABLES").fetchall()) == len(db._tables) == 1
+    db.close()
 
 
 @pytest.mark.skipif(duckdb.__version__ != "2.0.0", reason="the fault is this version's")
 def test_a_duckdb_that_moves_filters_into_the_reading_fails_its_trial(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.setattr(database, "INTO_READING", ())
     monkeypatch.setattr(engine, "within_lengths", lambda columns, lengths, dialect: list(columns))  # hides it
     for _ in range(2):  # and again: what failed is not remembered as tried
         with pytest.raises(UnfitEngine, match=r"2\.0\.0 answers wrongly .*: file"):
-            trial(monkeypatch)
+            trial(monkeypatch, path)
 
 
 def test_a_duckdb_that_reads_a_null_as_zero_fails_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:

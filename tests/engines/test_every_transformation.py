@@ -15,6 +15,7 @@ from fpinq.model.transformations import (
     Aggregate,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -80,6 +81,7 @@ TRUNCATIONS = [First(1), First(2), Unique(), All()]
 BOTH = (("a", Column("l.s")), ("b", Column("r.s")))
 OF_TWO: list[Transformation] = [
     Concat(),
+    ConcatAll(2),
     *(how(bag) for how in (Union, Intersect, Except) for bag in (False, True)),
     *(SemiJoin((K,), (K,), keep) for keep in (False, True)),
     GroupJoin(("key",), (K,), (K,), COUNTS, (("m", Aggregate("count")), *EXTREMES)),

@@ -41,6 +41,7 @@ def test_the_seam_is_these_doors() -> None:
         "add_root",
         "check_unchanged",
         "close",
+        "costs",
         "fingerprint",
         "forget",
         "measure",

@@ -7,22 +7,27 @@ from typing import Any
 import pytest
 
 from fpinq.model.clamps import Clamp
-from fpinq.model.expressions import Column, Type
+from fpinq.model.expressions import Apply, Column, Literal, Type
 from fpinq.model.plans import RootTable
 from fpinq.model.queries import (
     Choice,
     Count,
+    CrossMoments,
+    Depth,
     Frequencies,
     Moments,
+    Noisy,
     PrimitiveQuery,
     Rank,
     Sum,
+    Tally,
     Tree,
 )
 from fpinq.model.statistics import Integers
 from fpinq.model.transformations import Partitioning
 
 X, F = Column("x"), Column("f")
+SQUARE = Apply("multiply", (X, X))
 NUMBERS: list[int | None] = [-9, -1, 0, 1, 2, 9, None]
 FLOATS: list[float | None] = [-1e300, -0.26, 0.0, 0.125, 0.5, float("inf"), float("nan"), None]
 QUARTER = Fraction(1, 4)
@@ -66,7 +71,13 @@ def away(query: PrimitiveQuery, before: Integers, after: Integers) -> int:
             return max(left[p] - right[p] for p in left)
         case Choice():
             return max(abs(after.get(j, 0) - before.get(j, 0)) for j in range(len(query.of)))
-        case Tree():
+        case Depth():
+            left, right = (
+                {p: score for a, b, score in next(query.choices(q)).runs for p in range(a, b + 1)}
+                for q in (before, after)
+            )
+            return max(abs(left[p] - right[p]) for p in left)
+        case Tree() | CrossMoments():
             return sum(abs(a - b) for a, b in zip(query.exact(after), query.exact(before), strict=True))
         case _:
             return sum(abs(after.get(j, 0) - before.get(j, 0)) for j in before.keys() | after.keys())
@@ -85,6 +96,12 @@ INTEGERS: list[PrimitiveQuery] = [
     Rank(Clamp(X, -2, 3), Fraction(1, 2)),
     Rank(Clamp(X, -2, 3), Fraction(9, 10)),
     Rank(Clamp(X, -2, 3), Fraction(0)),
+    Depth(Clamp(X, -2, 3), 1),
+    CrossMoments((Clamp(X, -1, 2), Clamp(SQUARE, 0, 4)), (1, 1), 1, (0, 0)),
+    CrossMoments((Clamp(X, -1, 2), Clamp(SQUARE, 0, 4)), (2, 1), 3, (0, 0)),
+    CrossMoments((Clamp(X, -1, 2), Clamp(SQUARE, 0, 4)), (1, 1), 2, (3, 1)),
+    CrossMoments((Clamp(X, -1, 2), Clamp(SQUARE, 4, 4)), (2, 1), 3, (1, 0)),
+    Tally(X, (Literal.of(-9), Literal.of(1), Literal.of(5))),
     Choice((Clamp(X, -2, 1), Clamp(X, 0, 3))),
 ]
 
@@ -103,6 +120,9 @@ def test_one_integer_more_changes_a_statistic_by_its_sensitivity(engine: Any, qu
         Frequencies(Clamp(F, -1, 2, QUARTER)),
         Tree(Clamp(F, -1, 2, QUARTER), 2, 2),
         Rank(Clamp(F, -1, 2, QUARTER), Fraction(1, 3)),
+        Depth(Clamp(F, -1, 2, QUARTER), 2),
+        CrossMoments((Clamp(F, -3, 2, QUARTER),) * 2, (2, 1), 1, (0, 2)),
+        Tally(F, (Literal.of(0.0), Literal.of(float("inf")))),
         Choice((Clamp(F, -2, 1, QUARTER), Clamp(F, 0, 3, QUARTER))),
     ],
     ids=repr,
@@ -123,3 +143,23 @@ def test_a_sum_of_ten_million_huge_integers_is_exact(engine: Any) -> None:
     assert found == [{0: rows * huge}, {0: rows * (huge - 1)}, {1: 2 * rows * huge}]
     square = Moments(Clamp(X, huge - 2**31, huge), 2)
     assert engine.measure(RootTable(name), None, [square.statistic])[0] == {2: rows * 2**62}
+
+
+def test_parts_with_products_of_other_columns_do_not_meet_in_one_product(engine: Any) -> None:
+    """What one part multiplies is within its own bounds; with another's it could leave 64 bits."""
+    wide, narrow = Clamp(X, -(2**62), 0), Clamp(F, 0, 2**30)
+    queries: list[Noisy] = [
+        CrossMoments((wide,), (1,), 1, (0,)),
+        CrossMoments((narrow, narrow), (1, 1), 1, (0, 0)),
+        Sum(Clamp(X, -(2**63), 2**63 - 1)),
+        CrossMoments((narrow,), (2,), 1, (1,)),
+    ]
+    rows = [{"bag": bag, "x": x, "f": f} for bag in range(4) for x, f in ((0, 1e300), (-(2**63), None))]
+    schema = {"bag": Type.INT64, "x": Type.INT64, "f": Type.FLOAT64}
+    engine.add_root("products", rows, schema=schema)
+    by = Partitioning(Column("bag"), tuple(range(4)))
+    found = engine.measure(RootTable("products"), by, [query.statistic for query in queries])
+    exact = [
+        query.exact(part) for query, part in zip(queries, found, strict=True) if isinstance(query, Noisy)
+    ]
+    assert exact == [[2**62, 2**62], [0, 0, 0, 2**60], [-(2**63)], [0, 0, 2**60, 2**60]]

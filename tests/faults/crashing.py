@@ -18,12 +18,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from faults.program import BUDGET, SPENT, run, system_over
+from faults.program import BUDGET, EACH, SPENT, THREADS, TURNS, run, run_together, system_over
 from fpinq.ledger import Ledger, Observation, open_store, wire
 from fpinq.ledger.anchor import Anchor, AnchorFile, Mark
 from fpinq.ledger.verify import verify
 from fpinq.ledger.wire import canonical
 from fpinq.runtime import Answered
+
+# What is run, and what is spent when it has got through.
+Program = tuple[Callable[[Any, Callable[[str, Observation], Any]], None], Any]
+ALONE: Program = (run, SPENT)
+TOGETHER: Program = (run_together, THREADS * TURNS * EACH)
 
 
 class Dying:
@@ -44,6 +49,14 @@ class Dying:
         changed = self._statements.run(*statement)
         self._points.pass_one()
         return changed
+
+    def each(self, statements: Any) -> Any:
+        found = []
+        for statement in statements:
+            self._points.pass_one()
+            found += self._statements.each([statement])
+        self._points.pass_one()
+        return found
 
 
 class Points:
@@ -78,6 +91,9 @@ class DyingStore:
     def reading(self) -> Iterator[Any]:
         with self._store.reading() as statements:
             yield self._wrapped(statements)
+
+    def rows(self, statement: str) -> Any:
+        return self._store.rows(statement)
 
     def _wrapped(self, statements: Any) -> Any:
         return statements if isinstance(statements, Dying) else Dying(statements, self._points)
@@ -123,18 +139,25 @@ class DyingAnchor:
         return held
 
 
-def run_until_dead(where: str, seen: str, die: Callable[[Any], Any], anchor: Anchor | None = None) -> None:
+def run_until_dead(
+    where: str,
+    seen: str,
+    die: Callable[[Any], Any],
+    anchor: Anchor | None = None,
+    program: Program = ALONE,
+) -> None:
     """The program; whatever is released is written down by whoever asked, with the anchor as it is then."""
     file = os.open(seen, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def told(request: str, observation: Observation) -> None:
         os.write(file, (json.dumps([request, wire.encode(observation)]) + "\n").encode())
 
-    run(system_over(Ledger(die(open_store(where)), anchor=anchor)), told)
+    program[0](system_over(Ledger(die(open_store(where)), anchor=anchor)), told)
 
 
-def check(where: str, seen: str, anchor: str | None = None) -> None:
+def check(where: str, seen: str, anchor: str | None = None, program: Program = ALONE) -> None:
     """What must hold after any crash."""
+    run, spent_in_all = program
     with closing(open_store(where)) as store:
         if anchor is not None:
             check_anchored(store, seen, anchor)
@@ -153,7 +176,7 @@ def check(where: str, seen: str, anchor: str | None = None) -> None:
             assert again[request] == text, f"{request} was told {text}, then {again[request]}"
         after = verify(store)
         # Everything was charged once: what the crash left half done was not charged again.
-        assert after.roots["data"][1] == SPENT, f"{after.roots['data'][1]} instead of {SPENT}"
+        assert after.roots["data"][1] == spent_in_all, f"{after.roots['data'][1]} instead of {spent_in_all}"
         assert after.unanswered == 0
 
 
@@ -174,13 +197,18 @@ def _released_in(text: str, told: str) -> bool:
 
 
 def crash_at(
-    place: Callable[[], str], folder: str, n: int, die: Callable[[Any], Any], anchor: Points | None = None
+    place: Callable[[], str],
+    folder: str,
+    n: int,
+    die: Callable[[Any], Any],
+    anchor: Points | None = None,
+    program: Program = ALONE,
 ) -> int:
     where, seen = place(), os.path.join(folder, f"seen-{n}")
     beside = f"{seen}.anchor" if anchor is not None else None
     made = None if beside is None or anchor is None else DyingAnchor(AnchorFile(beside), anchor)
-    ended = in_a_child(lambda: run_until_dead(where, seen, die, made))
-    in_a_child(lambda: check(where, seen, beside))
+    ended = in_a_child(lambda: run_until_dead(where, seen, die, made, program))
+    in_a_child(lambda: check(where, seen, beside, program))
     return ended
 
 
@@ -188,6 +216,16 @@ def at_statements(place: Callable[[], str], folder: str, every: int) -> int:
     """Die at each statement (or each so many) until the program gets through; how many deaths."""
     for n in range(1, 100_000, every):
         if crash_at(place, folder, n, lambda store, n=n: DyingStore(store, Points(n))) == 0:
+            return (n - 1) // every
+    raise AssertionError("the program never gets through")
+
+
+def at_commits_of_several(place: Callable[[], str], folder: str, every: int) -> int:
+    """The same, of threads whose steps are written together, with an anchor."""
+    for n in range(1, 100_000, every):
+        points = Points(n)
+        die = lambda store, points=points: DyingStore(store, points)  # noqa: E731
+        if crash_at(place, folder, n, die, points, TOGETHER) == 0:
             return (n - 1) // every
     raise AssertionError("the program never gets through")
 
@@ -241,6 +279,8 @@ def main() -> None:
         match kind:
             case "statements":
                 print(at_statements(file if os.path.isdir(where) else database, folder, amount))
+            case "together":
+                print(at_commits_of_several(file if os.path.isdir(where) else database, folder, amount))
             case "anchor":
                 print(with_an_anchor(file if os.path.isdir(where) else database, folder, amount))
             case "writes":

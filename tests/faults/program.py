@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from threading import Barrier
 from typing import Any
 
 from fpinq.ledger import Ledger
@@ -51,3 +53,21 @@ def run(system: ProtectedSystem, told: Callable[[str, Observation], Any]) -> Non
     for number, (session, analyst, action) in enumerate(PROGRAM):
         request = f"r{number}"
         told(request, system.act(action, session=session, request_id=request, analyst=analyst))
+
+
+THREADS, TURNS, EACH = 6, 3, Fraction(1, 50)
+
+
+def run_together(system: ProtectedSystem, told: Callable[[str, Observation], Any]) -> None:
+    """Several sessions that ask at the same time, each in a thread of its own."""
+    here = Barrier(THREADS)
+
+    def session(number: int) -> None:
+        for turn in range(TURNS):
+            here.wait(30)
+            request = f"r{number}.{turn}"
+            asked = Query("data", EACH, ONE)
+            told(request, system.act(asked, session=f"s{number}", request_id=request))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(session, range(THREADS)))

@@ -38,9 +38,18 @@ def test_killed_at_every_point_between_the_ledger_and_its_anchor(folder: str) ->
     assert deaths("anchor", folder, 3) >= 80
 
 
+def test_killed_while_the_steps_of_several_threads_are_written_together(folder: str) -> None:
+    """What the others in the transaction did is there too, or nothing of it is."""
+    assert deaths("together", folder, 13) >= 6
+
+
+def test_killed_while_several_are_written_together_on_postgresql(postgres: Any) -> None:
+    assert deaths("together", postgres.url("postgres"), 31) >= 2
+
+
 def test_killed_in_the_middle_of_writes(folder: str) -> None:
     assert deaths("writes", folder, 3500) >= 30
 
 
 def test_killed_at_statements_on_postgresql(postgres: Any) -> None:
-    assert deaths("statements", postgres.url("postgres"), 9) >= 20
+    assert deaths("statements", postgres.url("postgres"), 7) >= 20

@@ -85,6 +85,13 @@ class Failing:
         self._count(statement)
         return self._statements.run(*statement)
 
+    def each(self, statements: Any) -> Any:
+        return [self._one(statement) for statement in statements]
+
+    def _one(self, statement: Any) -> Any:
+        self._count(statement)
+        return self._statements.each([statement])[0]
+
     def _count(self, statement: Any) -> None:
         self.left -= 1
         if self.left == 0:
@@ -93,7 +100,7 @@ class Failing:
 
 def test_an_error_at_any_statement_is_a_ledger_error_and_the_program_can_go_on(tmp_path: Path) -> None:
     failures = 0
-    for n in range(1, 10_000, 5):
+    for n in range(1, 10_000, 3):
         store = SQLite(":memory:")
         failing = Failing(store._statements)
         store._statements = failing  # type: ignore[assignment]
@@ -126,10 +133,40 @@ def test_a_lost_connection_to_postgresql_is_a_ledger_error_and_is_opened_again(p
     _kill(postgres, pid)
     with pytest.raises(LedgerError), store.reading() as statements:
         statements.rows("SELECT 1")
+    assert sum(isinstance(told, Answered) for told in _told(system)) == 6
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "given", "found"),
+    [
+        ("synchronous_commit", "off", "on"),  # a charge that was answered by was gone after a crash
+        ("synchronous_commit", "local", "local"),
+        ("synchronous_commit", "remote_apply", "remote_apply"),
+        ("default_transaction_isolation", "serializable", "read committed"),
+        ("default_transaction_read_only", "on", "off"),
+    ],
+)
+def test_what_a_commit_is_worth_is_not_a_default_of_the_database(
+    postgres: Any, setting: str, given: str, found: str
+) -> None:
+    import psycopg
+
+    url = postgres.fresh()
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = connection.execute("SELECT current_database()").fetchone()[0]  # type: ignore[index]
+        connection.execute(f"ALTER DATABASE {name} SET {setting} = '{given}'")  # type: ignore[arg-type]
+    store = open_store(url)
+    assert sum(isinstance(told, Answered) for told in _told(system_over(Ledger(store)))) == 6
+    with store.writing(durable=True) as statements:
+        assert statements.rows(f"SHOW {setting.replace('default_', '')}") == [(found,)]
+    store.close()
+
+
+def _told(system: Any) -> list[object]:
     seen: list[object] = []
     run(system, lambda request, told: seen.append(told))
-    assert sum(isinstance(told, Answered) for told in seen) == 6
-    store.close()
+    return seen
 
 
 def _kill(postgres: Any, pid: int) -> None:

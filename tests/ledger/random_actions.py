@@ -10,8 +10,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from fpinq.model import expressions, transformations
+from fpinq.model import environments, expressions, transformations
 from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Schema, Type, Value
+from fpinq.model.keys import MAX_PARTS, Key
 
 NAMES = st.sampled_from(["a", "b", "t1", "é", 'q"', "x;--", "\x00", "日"])
 
@@ -31,10 +32,16 @@ def of(kind: Any, depth: int = 4) -> st.SearchStrategy[Any]:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind == Value:
         return VALUES
+    if kind == Key:
+        return VALUES | st.lists(VALUES, max_size=3).map(tuple)
     if kind is expressions.Literal:
         return st.sampled_from(COLUMN_TYPES).flatmap(
             lambda type_: (st.none() | _OF_TYPE[type_]).map(lambda v: expressions.Literal(v, type_))
         )
+    if kind is transformations.ConcatAll:
+        return st.builds(kind, st.integers(2, transformations.MAX_TABLES))
+    if kind is environments.Numbered:
+        return st.builds(kind, NAMES, st.integers(0, MAX_PARTS))
     if kind is transformations.LiteralTable:
         return st.lists(st.sampled_from(COLUMN_TYPES), max_size=3).flatmap(_literal_table)
     if origin in (Union, types.UnionType):
@@ -77,4 +84,5 @@ _SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     date: st.dates(),
     datetime: st.datetimes(),
     Fraction: st.fractions(),
+    range: st.builds(lambda first, more: range(first, first + more), st.integers(), st.integers(1, 9)),
 }

@@ -38,7 +38,7 @@ def test_a_second_process_goes_on_with_the_budget_that_is_left(folder: Path) -> 
     )
     run = [sys.executable, "-c", program]
     seen = [subprocess.run(run, capture_output=True, text=True, check=False) for _ in range(5)]
-    assert [s.stdout.strip() for s in seen] == ["3/4", "1/2", "1/4", "0", ""], seen[0].stderr
+    assert [s.stdout.strip() for s in seen] == ["0.75", "0.5", "0.25", "0", ""], seen[0].stderr
     assert "BudgetExceeded" in seen[-1].stderr
     assert main(["ledger", "verify", "people.ledger"]) == 0
 

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 from fpinq.engines.reference import Relation
-from fpinq.ledger import kept, open_ledger
-from fpinq.ledger.entries import body_of, parsed
+from fpinq.ledger import kept, open_ledger, sqlite
+from fpinq.ledger.entries import Line, body_of, parsed
 from fpinq.ledger.errors import (
     Frozen,
     LedgerCorrupt,
@@ -34,6 +35,7 @@ from fpinq.model.sessions import configuration as configuration_of
 from fpinq.model.transformations import Partitioning, Where
 from fpinq.model.units import GRAIN, units
 from fpinq.runtime import Answered, ProtectedSystem, ReferenceEngine
+from traced import Interrupted, at_line, interrupt
 from traces.programs import NAMES, action, load, schema
 
 AGES = Schema((("age", Type.INT64),))
@@ -401,13 +403,17 @@ def test_the_chain_is_append_only(tmp_path: Any, opened: Any) -> None:
 
 def test_a_charge_that_does_not_start_from_what_was_read_does_not_happen(place: str, opened: Any) -> None:
     from fpinq.ledger import open_store
-    from fpinq.ledger.store import Pages
+    from fpinq.ledger.store import Charge, Pages
 
     people(opened(place)).act("s", count("1/2"))
     store = open_store(place)
     for before, after in ((0, units(Fraction(3, 4))), (units(Fraction(1, 2)), units(Fraction(2)))):
-        with pytest.raises(LedgerCorrupt), store.writing(durable=True) as statements:
-            Pages(statements).charge("people", "", before, after)
+        charge = {("people", ""): Charge(before, after, units(Fraction(1)))}
+        with store.reading() as statements:
+            head = Pages(statements).head()
+        written = Line(head.seq + 1, "hash", "text")
+        with pytest.raises(LedgerCorrupt, match="account"), store.writing(durable=True) as statements:
+            Pages(statements).write([written], head, charge)
     store.close()
     assert left(opened(place)) == Fraction(1, 2)
 
@@ -463,6 +469,34 @@ def test_only_charges_and_answers_wait_for_the_disk(tmp_path: Any, opened: Any) 
     ledger.act("s", Assign("u", ADULTS, ("people",)))
     ledger.answer(acted.seq, ((1,),))
     assert ledger._store._connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def interrupted_at(line: int, do: Callable[[], object]) -> bool:
+    """Do something, and raise at a line of its database; False if it has not so many.
+
+    Not where a `with` ends or a `try` begins: a signal's handler runs before or after, a tracer in between.
+    """
+    database = str(Path(sqlite.__file__))
+    try:
+        return at_line(line, do, interrupt, where=database, returning=False, but=("with ", "try:"))
+    except (Interrupted, LedgerError):  # or that the transaction was not written
+        return True
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_charge_waits_for_the_disk_wherever_a_step_before_it_was_interrupted(
+    tmp_path: Any, opened: Any
+) -> None:
+    """Between what the database was told and the note of it: then all later charges were without a sync."""
+    ledger = people(opened(str(tmp_path / "x.ledger")), budget=1_000)
+    line = 1
+    while interrupted_at(line, lambda: ledger.act("s", Assign("t", ADULTS, ("people",)))):
+        acted = ledger.act("s", count("1/100"))
+        assert ledger._store._connection.execute("PRAGMA synchronous").fetchone()[0] == 2, line
+        ledger.answer(acted.seq, ((1,),))
+        ledger.act("s", Assign("u", ADULTS, ("people",)))
+        line += 1
+    assert line > 15
 
 
 def test_a_charged_count_is_two_durable_commits(opened: Any, tmp_path: Any) -> None:

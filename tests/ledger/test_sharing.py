@@ -62,7 +62,8 @@ def random_ledger(path: Path, seed: int) -> None:
             [
                 Assign(name, Identity(), (table,)),
                 Partition((name, f"{name}'"), table, BY),
-                *[Query(table, epsilon, (Count(),) * (1 if by is None else 2), by)] * 3,
+                *[Query(table, epsilon, (Count(),) * random.choice([1, 1 if by is None else 2]), by)] * 3,
+                Query(table, epsilon, (Count(),), Partitioning(BY.key, range(-1, random.randint(0, 3)))),
             ]
         )
         try:
@@ -70,7 +71,7 @@ def random_ledger(path: Path, seed: int) -> None:
         except ProgramError:  # frozen
             continue
         if isinstance(action, Query):
-            asked += [(acted.seq or 0, len(action.queries))] if acted.rule == "Query" else []
+            asked += [(acted.seq or 0, action.parts)] if acted.rule == "Query" else []
         else:
             tables[session].append(name)
     ledger.close()

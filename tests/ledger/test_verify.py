@@ -277,7 +277,43 @@ def test_an_entry_with_two_actions_does_not_survive(path: Path) -> None:
         connection.execute("UPDATE entries SET text = ?, hash = ? WHERE seq = 6", (text, hash_of(text)))
 
     damage(path, twice)
-    with pytest.raises(LedgerCorrupt, match="where it belongs") as found:
+    with pytest.raises(LedgerCorrupt, match="not as it is written") as found:
+        verified(path)
+    assert found.value.seq == 6
+
+
+RESPELLED: dict[str, Callable[[str], str]] = {
+    "another action under an escaped name": lambda text: (
+        text[:-1]
+        + ","
+        + _action_of(text).replace('"1/4"', '"1/2"').replace("action", "\\u0061ction", 1)
+        + "}"
+    ),
+    "a name again": lambda text: text[:-1] + ',"seq":6}',
+    "an escaped letter": lambda text: text.replace('"kind":"action"', '"kind":"\\u0061ction"'),
+    "a space": lambda text: text.replace('"seq":6', '"seq": 6'),
+    "another order": lambda text: json.dumps(dict(reversed(json.loads(text).items())), separators=(",", ":")),
+    "a space within the action": lambda text: text.replace('"op":"query"', '"op": "query"'),
+    "a name again within the action": lambda text: text.replace('"op":"query"', '"op":"query","op":"query"'),
+}
+
+
+def _action_of(text: str) -> str:
+    return text[text.index('"action":') : text.index(',"analyst":')]
+
+
+@pytest.mark.parametrize("how", RESPELLED)
+def test_an_entry_that_can_be_read_in_two_ways_does_not_survive(path: Path, how: str) -> None:
+    """Whoever looks at a text and whoever looks at its fields must find the same in it."""
+
+    def respell(connection: sqlite3.Connection) -> None:
+        (text,) = connection.execute("SELECT text FROM entries WHERE seq = 6").fetchone()
+        said = RESPELLED[how](text)
+        assert said != text
+        connection.execute("UPDATE entries SET text = ?, hash = ? WHERE seq = 6", (said, hash_of(said)))
+
+    damage(path, respell)
+    with pytest.raises(LedgerCorrupt, match="not as it is written") as found:
         verified(path)
     assert found.value.seq == 6
 

@@ -117,6 +117,22 @@ def test_random_bytes_are_bad_wire(text: Any) -> None:
         '"keys":[1e999]}}',
         '{"op":"query","table":"t","epsilon":"1","queries":[],"by":{"key":{"op":"column","name":"a"},'
         '"keys":[{"date":"2023-02-29"}]}}',
+        *[
+            '{"op":"query","table":"t","epsilon":"1","queries":[],"by":{"key":{"op":"column","name":"a"},'
+            '"keys":' + keys + "}}"
+            for keys in (
+                '{"range":[0]}',
+                '{"range":[0,1,2]}',
+                '{"range":[0,"1"]}',
+                '{"range":[false,1]}',
+                '{"range":[0,1.0]}',
+                '{"range":{"0":1}}',
+                '{"range":[0,1],"step":2}',
+                '{"range":[0,' + "9" * 30 + "]}",
+                '{"span":[0,1]}',
+                "{}",
+            )
+        ],
         "[" * 100_000,
         '{"a":' * 100_000,
         b"\xff",
@@ -127,6 +143,61 @@ def test_random_bytes_are_bad_wire(text: Any) -> None:
 def test_bad_input_is_refused(text: Any) -> None:
     with pytest.raises(BadWire):
         wire.decode_action(text)
+
+
+def test_a_range_of_keys_is_written_by_its_ends_and_read_back_as_one() -> None:
+    by = Partitioning(Column("a"), range(-5, 10**6 - 5))
+    text = wire.encode(Query("t", Fraction(1), (Count(),), by))
+    assert '"keys":{"range":[-5,999994]}' in text
+    assert len(text) < 200
+    assert wire.decode_action(text).by == by  # type: ignore[union-attr]
+    # Keys that were written one by one stay that: equal actions have equal bytes.
+    listed = Partitioning(Column("a"), (0, 1, 2))
+    assert '"keys":[0,1,2]' in wire.encode(listed)
+    assert listed != Partitioning(Column("a"), range(3))
+
+
+class Sly(int):
+    """An integer that is written as another."""
+
+    def __repr__(self) -> str:
+        return "0"
+
+
+ITEMS: list[Any] = [(7,), (-(10**40),), (), 3, (True,), (None,), ("é",), (1.5,), (1, 2, 3), ((1,),)]
+
+
+@pytest.mark.parametrize("item", [*ITEMS, Fraction(1, 3), Count(), [1], (Sly(1),), Sly(1)], ids=repr)
+def test_very_many_items_are_encoded_as_few_are(item: Any) -> None:
+    for others in ((7,), 5, "a"):
+        for number in (3, wire.FEW, wire.FEW + 1, 40):
+            items = (others,) * number
+            try:
+                one_by_one = [*(wire.to_json(each) for each in items), wire.to_json(item)]
+            except BadWire:
+                with pytest.raises(BadWire):
+                    wire.to_json((*items, item))
+                continue
+            together = wire.to_json((*items, item))
+            assert json.dumps(together) == json.dumps(one_by_one)
+            assert type(together) is list
+
+
+GOOD: list[Any] = [[7], [], 3, [1, 2]]
+BAD: list[Any] = [[True], [1.0], ["1"], [[1]], None, "1", {}, True]
+
+
+@pytest.mark.parametrize("last", [*GOOD, *BAD], ids=repr)
+def test_what_was_released_is_integers_however_many_there_are(last: Any) -> None:
+    for number in (0, 40):
+        text = json.dumps({"op": "answered", "released": [[5]] * number + [last], "charged": {}})
+        if any(last is bad for bad in BAD):
+            with pytest.raises(BadWire):
+                wire.decode_observation(text)
+        else:
+            found: Any = wire.decode_observation(text)
+            assert found.released == ((5,),) * number + (tuple(last) if isinstance(last, list) else last,)
+            assert type(found.released) is tuple
 
 
 def test_nesting_beyond_an_expression_is_refused() -> None:

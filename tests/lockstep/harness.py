@@ -16,7 +16,16 @@ from engines.generators import Generator, Rows
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.errors import FpinqError, ProgramError
 from fpinq.model.expressions import Schema
-from fpinq.model.queries import Choice, Frequencies, PrimitiveQuery, Rank, Ranks, Tree
+from fpinq.model.queries import (
+    Choice,
+    CrossMoments,
+    Depth,
+    Frequencies,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Tree,
+)
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.statistics import Integers
 from fpinq.model.transformations import Concat, Except, Intersect, Union
@@ -117,7 +126,11 @@ def _away(query: PrimitiveQuery, here: Integers, there: Integers) -> int:
             left, right = query.scores(here), query.scores(there)
             points = {first for first, _, _ in (*left, *right)}
             return max(abs(_score(left, x) - _score(right, x)) for x in points)
-        case Tree():
+        case Depth():
+            left, right = (next(query.choices(measured)).runs for measured in (here, there))
+            points = {first for first, _, _ in (*left, *right)}
+            return max(abs(_score(left, x) - _score(right, x)) for x in points)
+        case Tree() | CrossMoments():
             nodes = zip(query.exact(here), query.exact(there), strict=True)
             return sum(abs(a - b) for a, b in nodes)
         case Choice():

@@ -1,7 +1,9 @@
 """Sources, sensitivity vectors and the general charge."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -194,10 +196,10 @@ def test_the_certificate_holds_after_a_charge() -> None:
     certify(charged_part())
 
 
-def test_accounts_put_together_from_their_parts_know_what_depends_on_what() -> None:
+def test_accounts_put_together_from_their_parts_know_what_was_forwarded() -> None:
     charged = charged_part()
     again = Accounts(charged.budgets, charged.counters, charged.direct, charged.partitions, charged.maxima)
-    assert again.mentions == charged.mentions == {A: (0,)}
+    assert again.received == charged.received == {A: Fraction(2)}
     certify(again)
 
 
@@ -209,9 +211,23 @@ def test_accounts_put_together_from_their_parts_know_what_depends_on_what() -> N
         replace(
             charged_part(), maxima={0: Fraction(5)}, counters={**charged_part().counters, A: Fraction(10)}
         ),
+        replace(
+            charged_part(),
+            maxima={0: Fraction(5)},
+            counters={**charged_part().counters, A: Fraction(10)},
+            received={A: Fraction(10)},
+        ),
         replace(charged_part(), maxima={}, counters={**charged_part().counters, A: Fraction(0)}),
+        replace(charged_part(), received={A: Fraction(2), B: Fraction(1)}),
     ],
-    ids=["root undercharged", "direct charge lost", "maximum above every part", "maximum forgotten"],
+    ids=[
+        "root undercharged",
+        "direct charge lost",
+        "maximum above what was forwarded",
+        "maximum above every part",
+        "maximum forgotten",
+        "something forwarded to nobody",
+    ],
 )
 def test_the_certificate_refuses(broken: Accounts) -> None:
     with pytest.raises(KernelViolation):
@@ -234,3 +250,59 @@ def test_the_certificate_stops_a_wrong_charge(
     monkeypatch.setattr(module, attribute, wrong)
     with pytest.raises(KernelViolation):
         charge(accounts, {p: 1}, Fraction(1))
+
+
+# ── sums that are added up when they are looked at ───────────────────────────────────
+
+
+def plain_sum(stability: Sequence[int], vectors: Sequence[Sensitivity]) -> dict[Source, int]:
+    """The definition."""
+    added: dict[Source, int] = {}
+    for c, v in zip(stability, vectors, strict=True):
+        for source in v:
+            added[source] = added.get(source, 0) + c * v[source]
+    return {source: s for source, s in added.items() if s}
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_sum_of_vectors_is_what_it_is_by_definition_however_long_and_nested(seed: int) -> None:
+    random = Random(seed)
+    lazy: list[Sensitivity] = [{}, *({Root(f"r{i}"): random.choice([1, 2, 10**8])} for i in range(60))]
+    plain: list[dict[Source, int]] = [dict(v) for v in lazy]
+    for _ in range(30):
+        chosen = random.choices(range(len(lazy)), k=random.choice([1, 2, 3, 40]))
+        stability = [random.choice([0, 1, 1, 1, 2, 1000]) for _ in chosen]
+        expected = plain_sum(stability, [plain[i] for i in chosen])
+        if max(expected.values(), default=0) > MAX_SENSITIVITY:
+            with pytest.raises(BadTransformation, match="could change more"):
+                combine(stability, [lazy[i] for i in chosen])
+            continue
+        found = combine(stability, [lazy[i] for i in chosen])
+        assert bool(found) == bool(expected)
+        if random.random() < 0.5:  # looked at now, or when another is
+            assert found == expected
+        lazy.append(found)
+        plain.append(expected)
+    assert lazy == plain
+    assert [(len(v), list(v), dict(v.items()), repr(v)) for v in lazy] == [
+        (len(v), list(v), v, repr(v)) for v in (dict(each) for each in lazy)
+    ]
+
+
+def test_a_sum_is_refused_exactly_where_an_entry_is_too_large() -> None:
+    many: list[Sensitivity] = [{Root(f"r{i}"): MAX_SENSITIVITY // 2} for i in range(50)]
+    whole = combine([1] * 50, many)
+    assert max(combine([1, 1], [whole, whole]).values()) == MAX_SENSITIVITY
+    assert combine([1] * 51, [whole, *({Root(f"s{i}"): MAX_SENSITIVITY} for i in range(50))])
+    for last in ({Root("r7"): 1}, whole):
+        with pytest.raises(BadTransformation, match="could change more"):
+            combine([1, 1, 1], [whole, whole, last])
+
+
+def test_a_long_sum_costs_what_it_is_made_of_until_it_is_looked_at() -> None:
+    eights: list[Sensitivity] = [{Root(f"r{i}.{j}"): 1 for j in range(100)} for i in range(8)]
+    whole = combine([1] * 8, eights)
+    for _ in range(900):  # more than Python would nest calls, and far more ways than can be gone
+        whole = combine([1, 1], [combine([1, 0], [whole, {}]), {Root("x"): 1}])
+    assert whole.get(Root("x")) == 900
+    assert len(whole) == 801

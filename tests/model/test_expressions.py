@@ -64,6 +64,7 @@ def test_what_is_not_a_value_is_refused(value: Any) -> None:
         (1, Type.FLOAT64, "expected float64"),
         (datetime.fromisoformat("2024-01-01T00:00:00+00:00"), Type.TIMESTAMP, "time zone"),
         ("\ud800", Type.STRING, "surrogate"),
+        (None, Type.STRINGS, "no constant arrays"),
     ],
 )
 def test_a_constant_must_be_of_its_type(value: Any, type_: Type, why: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.clamps import Clamp
+from fpinq.model.environments import Numbered
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.notation import show_action, show_expression, show_plan
 from fpinq.model.plans import Flatten, PersonTable, RootTable, Term
@@ -70,6 +71,7 @@ ADULT = Apply("greater", (Column("age"), Literal.of(17)))
         ),
         (Assign("t", Flatten(PersonTable("visits", 5)), ("P",)), "t := flatten[first 5 of visits](P)"),
         (Partition(("p", "q"), "A", Partitioning(K, (0, None))), "p, q := partition[k: 0, null](A)"),
+        (Partition(Numbered("p", 9), "A", Partitioning(K, range(9))), "p.0…p.8 := partition[k: 0…8](A)"),
         (Query("A", Fraction(1, 2), (Count(),)), "query(A, count, 1/2)"),
         (
             Query("A", Fraction(1), (Count(), Count()), Partitioning(K, (0, 1))),

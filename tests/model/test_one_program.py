@@ -1,7 +1,7 @@
 """Sessions are one program: random interleavings, against a program that does the same under other names."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -148,8 +148,8 @@ def _unseen(*_: object) -> int:
     return 0
 
 
-def _own_twice(budgets: sessions.Budgets, account: sessions.Account, session: sessions.Session) -> int:
-    return budgets.spent[account] - 2 * session.taken.get(account[0], 0)
+def _own_twice(budgets: sessions.Budgets, account: sessions.Account, taken: Mapping[str, int]) -> int:
+    return budgets.spent[account] - 2 * taken.get(account[0], 0)
 
 
 @pytest.mark.parametrize("wrong", [_unseen, _own_twice])

@@ -12,6 +12,7 @@ from fpinq.checker.scope import BINARY, SCHEMA, UNARY
 from fpinq.model import errors
 from fpinq.model.accounts import Root, certify
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
+from fpinq.model.environments import Numbered
 from fpinq.model.errors import NotAsRecorded, ProgramError
 from fpinq.model.events import KINDS, Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
 from fpinq.model.expressions import Column, Schema, Type
@@ -88,7 +89,9 @@ def random_action(random: Random, session: Session, number: int) -> Action:
             return Assign(target, random.choice(list(BINARY.values())), (table, random.choice(tables)))
         case 2:
             keys = tuple(range(random.randint(1, 3)))
-            return Partition(tuple(f"{target}.{k}" for k in keys), table, Partitioning(Column("k"), keys))
+            names = Numbered(target, len(keys))
+            targets = names if random.random() < 0.5 else tuple(names)
+            return Partition(targets, table, Partitioning(Column("k"), keys))
         case _:
             epsilon = Fraction(random.randint(1, 4), random.choice([1, 2, 3, 41, 43]))
             return Query(table, epsilon, (Count(),))

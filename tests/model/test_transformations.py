@@ -38,9 +38,11 @@ from fpinq.model.plans import (
     stability_on,
 )
 from fpinq.model.transformations import (
+    MAX_TABLES,
     Aggregate,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -93,6 +95,7 @@ def join(left: Any, right: Any, outer: bool = False) -> Join:
         (LimitPerKey(9, (K,)), (2,)),
         (UniqueBy((K,)), (1,)),
         (Concat(), (1, 1)),
+        (ConcatAll(3), (1, 1, 1)),
         (Union(), (1, 1)),
         (Intersect(bag=True), (1, 1)),
         (Except(), (1, 1)),
@@ -194,6 +197,12 @@ def test_a_result_has_its_shape(transformation: Transformation, columns: dict[st
     assert apply(transformation, [S]) == Schema.of(columns)
 
 
+@pytest.mark.parametrize("tables", [0, 1, MAX_TABLES + 1, True, 2.0])
+def test_a_concat_of_several_is_of_two_or_more_and_not_of_too_many(tables: Any) -> None:
+    with pytest.raises(BadTransformation, match="tables at once"):
+        ConcatAll(tables)
+
+
 def test_a_join_sees_both_sides_columns() -> None:
     assert apply(join(Unique(), Unique()), [S, S]) == Schema.of({"a": Type.FLOAT64, "b": Type.STRING})
     group_join = GroupJoin(("key",), (K,), (K,), COUNT, (("m", Aggregate("min", TEXT)),))
@@ -250,6 +259,7 @@ OTHER = Schema.of({"k": Type.STRING})
     ("transformation", "why"),
     [
         (Concat(), "same columns"),
+        (ConcatAll(2), "same columns"),
         (Union(), "same columns"),
         (Intersect(), "same columns"),
         (Except(), "same columns"),
@@ -398,7 +408,10 @@ def test_persons_must_be_flattened_first() -> None:
         (Clamp(K, 2, 1), "lower ≤ upper"),
         (Clamp(K, 0.5, 1), "lower ≤ upper"),  # type: ignore[arg-type]
         (Clamp(V, 0, 2**53 + 1), "too wide"),
-        (Clamp(K, 0, 2**63 + 1), "too wide"),
+        (Clamp(V, -(2**53) - 1, 0), "too wide"),
+        (Clamp(K, 0, 2**63), "too wide"),
+        (Clamp(K, 2**63, 2**63), "too wide"),
+        (Clamp(K, -(2**63) - 1, 0), "too wide"),
         (Clamp(V, 0, 1, Fraction(1, 3)), "power of two"),
         (Clamp(V, 0, 1, Fraction(0)), "power of two"),
         (Clamp(V, 0, 1, Fraction(-1, 2)), "power of two"),

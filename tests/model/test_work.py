@@ -1,12 +1,15 @@
 """The bound on work: what a step, an operator, a query costs, and that nothing is left out."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
 
 import pytest
 
+from fpinq.model import transformations
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadTransformation
+from fpinq.model.costs import CLAMPED, ORDERED, UNITS, Costs, Times, length_of
+from fpinq.model.errors import BadTransformation, KernelViolation
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.operators import MAX_STRING, OPERATORS
 from fpinq.model.plans import (
@@ -20,11 +23,25 @@ from fpinq.model.plans import (
     Term,
     Transformation,
 )
-from fpinq.model.queries import Choice, Count, Frequencies, PrimitiveQuery, Rank, Ranks, Sum, Tree
+from fpinq.model.queries import (
+    Choice,
+    Count,
+    CrossMoments,
+    Frequencies,
+    Moments,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Several,
+    Sum,
+    Summary,
+    Tree,
+)
 from fpinq.model.transformations import (
     Aggregate,
     All,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -46,8 +63,9 @@ from fpinq.model.transformations import (
     Unique,
     UniqueBy,
     Where,
+    operators_in,
 )
-from fpinq.model.work import CLAMPED, ORDERED, POINT, Bounds, TableSize, Work, cost_of, work_of
+from fpinq.model.work import POINT, Bounds, TableSize, Work, work_of
 
 SCHEMA = Schema.of({"n": Type.INT64, "s": Type.STRING})
 N, S = Column("n"), Column("s")
@@ -91,6 +109,7 @@ PLANS: dict[str, Plan] = {
     "limit_per_key": Term(LimitPerKey(2, (S,)), (ROOT,)),
     "unique_by": Term(UniqueBy((S,)), (ROOT,)),
     "concat": Term(Concat(), (ROOT, OTHER)),
+    "concat_all": Term(ConcatAll(3), (ROOT, OTHER, ROOT)),
     "union": Term(Union(), (ROOT, OTHER)),
     "intersect": Term(Intersect(), (ROOT, OTHER)),
     "except": Term(Except(), (ROOT, OTHER)),
@@ -124,7 +143,9 @@ def test_nothing_costs_less_with_more_rows_or_longer_texts(name: str) -> None:
     plan = PLANS[name]
     assert work(plan, rows=200).query > work(plan).query
     assert work(plan, rows=200).record == work(plan).record
-    touches = name not in ("identity", "concat", "literal_table", "an empty literal_table", "a public join")
+    touches = name not in (
+        "identity", "concat", "concat_all", "literal_table", "an empty literal_table", "a public join"
+    )  # fmt: skip
     longer = work(plan, length=5_000)
     assert longer.record > work(plan).record if touches else longer.record >= work(plan).record
     assert longer.query >= work(plan).query
@@ -154,7 +175,7 @@ LENGTHS: list[tuple[Expression, int]] = [
 
 @pytest.mark.parametrize(("expression", "length"), LENGTHS)
 def test_the_length_of_a_text_is_followed_through_expressions(expression: Expression, length: int) -> None:
-    assert cost_of(expression, {"n": 0, "s": 40})[1] == length
+    assert length_of(expression, {"n": 0, "s": 40}) == length
 
 
 def test_no_operator_makes_a_longer_text_than_it_says() -> None:
@@ -224,6 +245,13 @@ def test_every_candidate_of_a_choice_is_evaluated_on_every_row() -> None:
     assert many.record - few.record == 100 * (CLAMPED + 1)
 
 
+def test_every_product_of_clamps_is_added_up_over_every_row() -> None:
+    clamps = Clamp(N, 0, 9), Clamp(N, 0, 8)
+    few, many = (work(ROOT, CrossMoments(clamps, d, 1, (0, 0))) for d in ((1, 1), (2, 2)))
+    assert many.record - few.record == (9 - 4) * CLAMPED
+    assert few.record - work(ROOT, Choice(clamps)).record == 4 * CLAMPED
+
+
 def test_a_mechanism_looks_at_a_records_grid_point_once_for_each_fraction() -> None:
     clamp = Clamp(N, 0, 10**6)
     halves = tuple(Fraction(1, 2 + i) for i in range(9))
@@ -233,6 +261,23 @@ def test_a_mechanism_looks_at_a_records_grid_point_once_for_each_fraction() -> N
     # A grid has only so many points, however many rows there are.
     narrow = Clamp(N, 0, 1)
     assert work(ROOT, Frequencies(narrow)).query < work(ROOT, Frequencies(clamp)).query
+
+
+def test_each_of_several_queries_evaluates_its_clamps_itself() -> None:
+    """What they have in common was counted once, and 100 of them told one record on a clock."""
+    clamp = Clamp(Apply("length", (Apply("upper", (S,)),)), 0, 9)
+    each = [Sum(clamp), Moments(clamp, 1), Frequencies(clamp), Summary(clamp, 2)]
+    one = max(work(ROOT, query).record for query in each)
+    for several in (tuple(each), (Sum(clamp),) * 4):
+        assert work(ROOT, Several(several, (1,) * 4)).record >= 4 * min(work(ROOT, q).record for q in several)
+    beside = work(ROOT, Several(tuple(each), (1,) * 4), Count(), by=Partitioning(S, ("a", "b")))
+    assert beside.record > 3 * one
+
+
+def test_a_clamp_that_a_statistic_has_twice_is_evaluated_twice() -> None:
+    clamp = Clamp(Apply("length", (Apply("upper", (S,)),)), 0, 9)
+    once, twice = (work(ROOT, Choice((clamp,) * number)).record for number in (1, 2))
+    assert twice - once == UNITS.clamp(clamp, sizes()["r"][""].lengths)
 
 
 def test_a_row_is_compared_with_the_keys_only_if_the_parts_ask_different_things() -> None:
@@ -245,16 +290,109 @@ def test_a_row_is_compared_with_the_keys_only_if_the_parts_ask_different_things(
 
 def test_a_table_that_was_bounded_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of many large expressions is asked about at every query, while others wait."""
-    monkeypatch.setattr("fpinq.model.work.MAX_KEPT", 3)
-    bounds, plan = Bounds(sizes()), Term(Select(RECORD), (ROOT,))
+    bounds, plan = Bounds(sizes(), UNITS), Term(Select(RECORD), (ROOT,))
     first = bounds.work(plan, None, (Count(),))
     with monkeypatch.context() as patch:
         patch.setattr("fpinq.model.work._applied", None)
         assert bounds.work(plan, None, (Count(),)) == first
-    # Not for ever: what is kept has an end, and what was forgotten is found again.
-    for step in range(4):
+
+
+def test_the_bound_of_a_table_goes_with_the_table() -> None:
+    """Ten thousand plans were kept, however large, also of what was refused."""
+    bounds, other = Bounds(sizes(), UNITS), RootTable("other")
+    plan = Term(Select(RECORD), (ROOT,))
+    first = bounds.work(plan, None, (Count(),))
+    for step in range(50):
         bounds.work(Term(Where(Apply("equal", (N, Literal.of(step)))), (ROOT,)), None, (Count(),))
+    for bound in (bounds._record, bounds._whole):
+        assert len(bound._found) == 2
+        bound._found[id(other)] = bound._found[id(plan)]  # one that is gone, and had this number
     assert bounds.work(plan, None, (Count(),)) == first
+    with pytest.raises(KeyError, match="other"):
+        bounds.work(other, None, (Count(),))
+    del plan
+    assert len(bounds._record._found) == 2  # the root, and what stands at a number that is not its own
+
+
+# ── engines ──────────────────────────────────────────────────────────────────────────
+
+# Every number another one, so that none can stand for another.
+SLOW = Costs(
+    "Slow",
+    {name: Times(100 + i, 1_000 + i) for i, name in enumerate(OPERATORS)},
+    column=Times(2, 3),
+    passed=5,
+    compared=Times(7, 11),
+    keyed=Times(13, 17),
+    ordered=Times(19, 23),
+    clamped=29,
+)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_step_is_cheaper_on_an_engine_that_takes_more_for_everything(name: str) -> None:
+    here, there = (work_of(PLANS[name], None, (Count(),), sizes(), costs) for costs in (UNITS, SLOW))
+    least = min(SLOW.column.once, SLOW.passed)
+    assert there.record >= least * here.record
+    assert there.query >= least * here.query
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_costs_as_many_times_as_its_engine_says(name: str) -> None:
+    lengths = [40] * len(OPERATORS[name].signatures[0][0])
+    expression = Apply(name, tuple(Column("s") for _ in lengths))
+    units, _ = SLOW.of(expression, {"s": 40})
+    columns = len(lengths) * (SLOW.column.once + SLOW.column.character * 40)
+    assert units - columns == OPERATORS[name].cost(lengths, *SLOW.operators[name])
+    plain = OPERATORS[name].cost(lengths)
+    once = OPERATORS[name].cost([0] * len(lengths))
+    times = SLOW.operators[name]
+    assert units - columns == times.once * once + times.character * (plain - once)
+
+
+@pytest.mark.parametrize("missing", ["lower", "subtract"])
+def test_an_engine_says_what_every_operator_costs_and_no_other(missing: str) -> None:
+    fewer = {name: times for name, times in SLOW.operators.items() if name != missing}
+    for wrong in (fewer, {**SLOW.operators, "rot13": Times(1, 1)}):
+        with pytest.raises(KernelViolation, match=f"Slow says .*: ({missing}|rot13)"):
+            replace(SLOW, operators=wrong)
+
+
+def test_a_row_is_passed_on_found_and_ordered_at_its_engines_price() -> None:
+    lengths = {"n": 0, "s": 40}
+    for step, price in ((UNITS.passing, 5), (UNITS.keeping, 13), (UNITS.keying, 13), (UNITS.ordering, 19)):
+        given: Any = {"keeping": 0, "keying": [0]}.get(step.__name__, {"n": 0})
+        assert getattr(SLOW, step.__name__)(given) == price * step(given), step
+    assert SLOW.keying([40]) - SLOW.keying([0]) == 17 * 40
+    assert SLOW.keeping(40) - SLOW.keeping(0) == 17 * 40
+    assert SLOW.ordering(lengths) - SLOW.ordering({"n": 0, "s": 0}) == 23 * 4 * 40
+    assert SLOW.comparing([0, 3]) == 7 + 7 + 11 * 3
+    assert SLOW.clamp(Clamp(N, 0, 9), lengths) == 29 * CLAMPED + SLOW.column.once
+
+
+def test_operators_are_found_wherever_they_are_and_named_where_they_are_dear() -> None:
+    body: Plan = Term(Where(Apply("less", (N, Literal.of(3)))), (PersonTable("p", 5),))
+    key = Partitioning(Apply("strip", (S,)), ("a",))
+    query = Sum(Clamp(Apply("negate", (N,)), 0, 9))
+    made = Term(Concat(), (inside(body), Term(Select(RECORD), (PUBLIC,))))
+    found = operators_in((made, key, (query,)))
+    assert found == {"less", "upper", "strip", "negate"}
+    assert operators_in(None) == set()
+    assert UNITS.dear(found) == ""
+    dear = replace(UNITS, operators={**UNITS.operators, "upper": Times(1, 150), "lower": Times(200, 1)})
+    assert dear.dear(found) == "; DuckDB takes more for some of it: upper 150 times"
+
+
+def test_a_table_that_is_used_again_and_again_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was looked at as often as it is used, while others waited."""
+    plan: Plan = Term(Select((("n", Apply("negate", (N,))),)), (PUBLIC,))
+    for _ in range(12):
+        plan = Term(Concat(), (plan, plan))
+    looked: list[type] = []
+    parts_of = transformations._parts_of
+    monkeypatch.setattr(transformations, "_parts_of", lambda kind: looked.append(kind) or parts_of(kind))
+    assert operators_in(plan) == {"negate"}
+    assert looked.count(Term) == 12 + 2
 
 
 # ── levels ───────────────────────────────────────────────────────────────────────────

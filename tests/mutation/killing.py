@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fpinq.checker.instances import instances
 from fpinq.checker.programs import check
-from fpinq.checker.scope import ASKING, BEYOND, BROAD, INTERLEAVED, NULLED, PARALLEL, PEOPLED
+from fpinq.checker.scope import ASKING, BEYOND, BROAD, INTERLEAVED, NULLED, PARALLEL, PEOPLED, SEVERAL
 from fpinq.checker.stabilities import searched
 from fpinq.model.transformations import Join
 
@@ -13,6 +13,7 @@ SCOPES = (
     BEYOND,
     NULLED,
     PEOPLED,
+    SEVERAL,
     replace(ASKING, queries=2),
     replace(BROAD, queries=1),
     replace(INTERLEAVED, constructions=1),

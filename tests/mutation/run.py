@@ -20,6 +20,7 @@ MODEL = HERE.parents[1] / "src" / "fpinq" / "model"
 MODULES = (
     "accounts",
     "closed",
+    "keys",
     "maps",
     "plans",
     "semantics",
@@ -37,6 +38,8 @@ TESTS = (
     "test_sessions",
     "test_units",
     "test_maps",
+    "test_alike",
+    "test_keys",
 )
 SUITE = [
     *(str(HERE.parent / "model" / f"{name}.py") for name in TESTS),

@@ -5,12 +5,14 @@ from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
+from random import Random
 
+import numpy as np
 import pytest
 
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Run, singles
-from fpinq.noise.permute_and_flip import contenders, key
+from fpinq.noise.permute_and_flip import Stretch, contenders, key, lengths, possible, zero_words
 from fpinq.noise.selection import Lag, lags
 from fpinq.noise.uniform import Uniform
 from noise.goodness import fits
@@ -177,8 +179,8 @@ def test_every_short_prefix_locates_its_run_or_asks_for_more():
 def test_every_pair_of_short_prefixes_decides_the_race_or_leaves_it_open(gap, m, rivals):
     """Permute-and-flip over two runs, all 2^6 × 2^6 prefixes: the decided ones enclose the probability."""
     rate = Fraction(1)
-    best = [key(Lag(0, rivals), Uniform(prefix, 6), rate) for prefix in range(64)]
-    other = [key(Lag(gap, m), Uniform(prefix, 6), rate) for prefix in range(64)]
+    best = [key(Lag(0, rivals), Uniform(prefix, 6), rate, 6) for prefix in range(64)]
+    other = [key(Lag(gap, m), Uniform(prefix, 6), rate, 6) for prefix in range(64)]
     wins = sum(high < low for _, high in other for low, _ in best)
     losses = sum(high < low for _, high in best for low, _ in other)
     _, (low, high) = PermuteAndFlip(Fraction(1), monotone=True).mass([(0, rivals), (-gap, m)])
@@ -193,7 +195,7 @@ def test_the_first_look_never_drops_a_winner():
     drawn = [1, 3, *(n for i in (40, 61, 62, 63) for n in (2**i - 1, 2**i)), 3 << 61, 2**64 - 1]
     multiplicities = [1, 2, 3, 4, 7, 1023, 1024]
     lag_words = [(Lag(gap, m), word) for gap in (0, 1) for m in multiplicities for word in drawn]
-    highs = [key(lag, Uniform(word, 64), rate)[1] for lag, word in lag_words]
+    highs = [key(lag, Uniform(word, 64), rate, 64)[1] for lag, word in lag_words]
     for i, (lag, word) in enumerate(lag_words):
         for j, (other, other_word) in enumerate(lag_words[:i]):
             kept = contenders([lag, other], [word, other_word], rate)
@@ -249,3 +251,179 @@ def test_bad_input_is_refused_without_quoting_scores(mechanism):
         with pytest.raises(BadQuery) as refusal:
             mechanism(EPSILON).choose(runs)
         assert "77" not in str(refusal.value)
+
+
+# Runs that are far behind
+
+
+def test_which_words_are_zero_is_as_if_all_were_drawn():
+    draws, number = 30_000, 100
+    random = Random(1)
+    found: Counter[int] = Counter()
+    where: Counter[int] = Counter()
+    for _ in range(draws):
+        zeros = zero_words(number, 8, random.randbytes)
+        assert zeros == sorted(set(zeros))
+        found[min(len(zeros), 3)] += 1
+        where.update(i // 10 for i in zeros)
+    zero = [math.comb(number, k) * 255.0 ** (number - k) / 256.0**number for k in range(3)]
+    assert fits([found[k] for k in range(4)], [*zero, 1 - sum(zero)])
+    assert fits([where[i] for i in range(10)], [0.1] * 10)
+
+
+def test_more_words_than_there_are_values_are_looked_at_in_parts():
+    random, draws, number = Random(2), 2_000, 300
+    found = Counter(i // 100 for _ in range(draws) for i in zero_words(number, 8, random.randbytes))
+    assert sum(found.values()) == pytest.approx(draws * number / 256, rel=0.1)
+    assert fits([found[i] for i in range(3)], [1 / 3] * 3)
+
+
+NEAR = [Run(5, 1), Run(4, 2)]
+
+
+def looking(runs):
+    """Runs by their numbers, in arrays."""
+    scores, sizes = arrays(runs)
+    return lambda numbers: (scores[np.asarray(numbers)], sizes[np.asarray(numbers)])
+
+
+def chosen_among(runs, stretches, chooser, random, bits):
+    """How often the first two runs are chosen, and all others together."""
+    chosen: Counter[int] = Counter()
+    for _ in range(CHOICES):
+        choice = chooser.choose_among(stretches, looking(runs), random.randbytes, bits=bits)
+        assert 0 <= choice.member < runs[choice.run].multiplicity
+        chosen[min(choice.run, 2)] += 1
+    return [chosen[i] for i in range(3)]
+
+
+@pytest.mark.parametrize(("behind", "bits"), [(1, 8), (2, 16), (5, 16), (8, 8), (8, 64), (16, 16), (16, 24)])
+def test_choices_of_near_and_far_runs_have_the_probabilities_of_all_of_them(behind, bits):
+    random, chooser = Random(behind), PermuteAndFlip(EPSILON)
+    far = 3 * 2**behind // 2 if behind < 16 else 2_000
+    runs = [*NEAR, *[Run(5 - chooser.reach(3, bits=behind), 3)] * far]
+    stretches = [Stretch(range(2)), Stretch(range(2, 2 + far), behind)]
+    found = chosen_among(runs, stretches, chooser, random, bits)
+    masses = middles(chooser.mass([*NEAR, Run(runs[2].score, 3 * far)]))
+    assert masses[2] > 0.05 or behind == 16, "far runs win often enough to be seen"
+    assert fits(found, masses) if masses[2] * CHOICES > 101 else found[2] < 101
+
+
+@pytest.mark.parametrize(("behind", "said"), [(1, 4), (2, 8), (2, 16)])
+def test_runs_that_are_nearer_than_is_said_are_chosen_too_seldom(behind, said):
+    random, chooser = Random(behind), PermuteAndFlip(EPSILON)
+    runs = [*NEAR, *[Run(5 - chooser.reach(3, bits=behind), 3)] * 8]
+    found = chosen_among(runs, [Stretch(range(2)), Stretch(range(2, 10), said)], chooser, random, 16)
+    assert not fits(found, middles(chooser.mass([*NEAR, Run(runs[2].score, 24)])))
+
+
+def test_a_run_is_drawn_for_in_one_stretch_and_where_it_has_no_members_in_none():
+    random, chooser = Random(5), PermuteAndFlip(EPSILON)
+    runs = [Run(5, 1), Run(4, 2), Run(9, 0), Run(4, 7), Run(4, 1), Run(9, 0)]
+    stretches = [Stretch(range(5), 0, largest=2), Stretch(np.array([3, 5]), 0)]
+    look, found = looking(runs), Counter()
+    for _ in range(CHOICES):
+        found[chooser.choose_among(stretches, look, random.randbytes).run] += 1
+    assert not found[2]
+    assert not found[5]
+    masses = middles(chooser.mass([runs[i] for i in (0, 1, 3, 4)]))
+    assert fits([found[i] for i in (0, 1, 3, 4)], masses)
+    scores, sizes = arrays(runs)
+    again = Counter(chooser.choose_of(scores, sizes, random.randbytes).run for _ in range(CHOICES))
+    # Of no members, but the best of all: as if it were not there, it would not be the one to lie behind.
+    assert set(again) <= {0, 1, 3, 4}
+    assert fits([again[i] for i in (0, 1, 3, 4)], masses)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 24, 64])
+def test_a_rough_key_encloses_what_a_finer_one_does(bits):
+    random = Random(bits)
+    for _ in range(200):
+        known = random.choice([8, 64, 128])
+        u = Uniform(random.choice([0, 1, random.getrandbits(5), random.getrandbits(known)]), known)
+        lag = Lag(random.randint(0, 50), random.choice([1, 2, 3, 10**6, 2**61]))
+        rough, fine = (key(lag, u, Fraction(1, 7), to) for to in (bits, bits + 40))
+        assert rough[0] <= fine[1]
+        assert fine[0] <= rough[1]
+        assert rough[0] <= fine[0] + Fraction(1, 2 ** (bits - 1))
+        assert fine[1] - Fraction(1, 2 ** (bits - 1)) <= rough[1]
+
+
+@pytest.mark.parametrize("largest", [1, 2, 3, 10**6])
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(50)])
+def test_what_is_in_reach_is_no_farther_than_it_must_be(largest, rate):
+    """e^(λ·gap) ≥ 2^bits·largest, and less than four times that (of whole gaps, one more)."""
+    chooser = PermuteAndFlip(rate, monotone=True)
+    gap = chooser.reach(largest)
+    assert gap * rate >= (64 + math.log2(largest)) * math.log(2)
+    assert (gap - 1) * rate <= (64 + math.log2(largest) + 2) * math.log(2)
+
+
+def test_far_runs_are_not_looked_at_where_no_word_is_zero():
+    def look(numbers):
+        assert len(numbers) <= 1, "far runs were looked at"
+        return np.zeros(len(numbers), dtype=np.int64), np.ones(len(numbers), dtype=np.int64)
+
+    stretches = [Stretch(range(1)), Stretch(range(1, 10**6), 64)]
+    for _ in range(100):
+        assert PermuteAndFlip(EPSILON).choose_among(stretches, look) == (0, 0)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_of_runs_that_are_farther_behind_fewer_are_looked_at(bits):
+    looked = []
+
+    def look(numbers):
+        looked.append(len(numbers))
+        return np.zeros(len(numbers), dtype=np.int64), np.ones(len(numbers), dtype=np.int64)
+
+    stretches = [Stretch(range(2**16), bits), Stretch(range(1))]
+    PermuteAndFlip(EPSILON).choose_among(stretches, look, Random(bits).randbytes)
+    assert looked[0] == pytest.approx(2**16 / 2**bits, rel=0.3)
+
+
+def arrays(runs):
+    return np.array([run.score for run in runs]), np.array([run.multiplicity for run in runs])
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10**12), Fraction(1, 7), Fraction(3), Fraction(10**9)])
+def test_no_contender_is_left_out_in_arrays(rate):
+    random = Random(3)
+    for _ in range(300):
+        number = random.choice([1, 2, 30, 300])
+        gaps = [0, *(random.choice([random.randint(0, 9), random.randint(0, 2**50)]) for _ in range(number))]
+        sizes = [random.choice([1, 2, 3, random.randint(1, 2**61)]) for _ in gaps]
+        words = [
+            random.choice([0, 1, 2**63, 2**64 - 1, random.getrandbits(64), random.getrandbits(9)])
+            for _ in gaps
+        ]
+        exactly = contenders([Lag(*lag) for lag in zip(gaps, sizes, strict=True)], words, rate)
+        given = np.array(gaps), np.array(sizes), np.array(words, dtype=np.uint64)
+        assert set(exactly) <= set(possible(*given, rate, 64).tolist())
+
+
+def test_few_of_many_runs_are_possible():
+    random = Random(4)
+    words = np.frombuffer(random.randbytes(800_000), dtype=np.uint64)
+    gaps, sizes = np.arange(100_000), np.ones(100_000, dtype=np.int64)
+    assert len(possible(gaps, sizes, words, Fraction(1, 10**4), 64)) < 1_000
+
+
+def test_lengths_are_those_of_the_integers():
+    numbers = [
+        0,
+        1,
+        2,
+        3,
+        2**31,
+        2**32 - 1,
+        2**32,
+        2**53 + 1,
+        2**62,
+        2**63 - 1,
+        2**63,
+        2**64 - 2**10,
+        2**64 - 1,
+    ]
+    assert lengths(np.array(numbers, dtype=np.uint64)).tolist() == [n.bit_length() for n in numbers]
+    assert lengths(np.array(numbers[:10])).tolist() == [n.bit_length() for n in numbers[:10]]

@@ -23,7 +23,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError, UnfitEngine
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import MAX_DEPTH, Flatten, PersonTable, Plan, RootTable, Term
-from fpinq.model.statistics import Bernstein, Points, Records, Statistic, Totals
+from fpinq.model.statistics import Bernstein, Monomials, Points, Records, Statistic, Totals
 from fpinq.model.transformations import (
     Aggregate,
     Concat,
@@ -75,10 +75,13 @@ def test_a_measurement_is_one_statement_whatever_the_number_of_parts(
     monkeypatch.setattr(Statements, "rows", counted)
     clamp = Clamp(Column("x"), 0, 400)
     kinds: list[Statistic] = [Records(), Totals((clamp,)), Bernstein(clamp, 2)]
+    kinds += [Monomials((clamp, clamp), ((0, 0), (1, 0), (1, 2)))]
     for parts in (1, 10, 100, 3000):
         asked.clear()
         by = Partitioning(Column("k"), tuple(range(parts)))
-        assert engine.measure(RootTable(root), by, [kinds[i % 3] for i in range(parts)])[0] == {0: 10}
+        assert engine.measure(RootTable(root), by, [kinds[i % len(kinds)] for i in range(parts)])[0] == {
+            0: 10
+        }
         assert sum("pg_class" not in sql and "pg_attribute" not in sql for sql in asked) == 1
 
 

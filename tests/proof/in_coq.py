@@ -6,6 +6,7 @@ relies on that is compared only where it holds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import assert_never
 
 from fpinq.model.clamps import Clamp
@@ -22,11 +23,27 @@ from fpinq.model.plans import (
     rows_at_most,
     shape_of,
 )
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Ranks, Sum, Tree
+from fpinq.model.queries import (
+    Balance,
+    Brackets,
+    Choice,
+    Count,
+    CrossMoments,
+    Depth,
+    Frequencies,
+    Moments,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Sum,
+    Tally,
+    Tree,
+)
 from fpinq.model.transformations import (
     Aggregate,
     Aggregates,
     Concat,
+    ConcatAll,
     Distinct,
     Except,
     Explode,
@@ -189,6 +206,8 @@ def shape(transformation: Transformation, schemas: Sequence[Schema]) -> str:
         case LimitPerKey(at_most=k, keys=keys):
             whole = set(every_column(schemas[0])) <= set(keys)
             return f"(LimitPerKey {k} {'WholeRecord' if whole else 'SomeKey' if keys else 'NoKey'})"
+        case ConcatAll(tables=tables):
+            return _concat_of(tables)
         case Union(bag=bag) | Intersect(bag=bag) | Except(bag=bag):
             return f"({type(transformation).__name__} {'OfBags' if bag else 'OfSets'})"
         case SemiJoin(keep=keep):
@@ -266,10 +285,16 @@ def arguments(transformation: Transformation, schemas: Sequence[Schema]) -> str:
             return f"({_join_key(lefts, schemas[0])}, {_join_key(rights, schemas[1])}, {made})"
         case Flatten():
             raise NotWritten("a person's plan is written as a whole")
-        case Identity() | Distinct() | Take() | Concat() | Union() | Intersect() | Except():
+        case Identity() | Distinct() | Take() | Concat() | Union() | Intersect() | Except() | ConcatAll():
             return "tt"
         case _:
             assert_never(transformation)
+
+
+def _concat_of(tables: int) -> str:
+    if tables != 2:
+        raise NotWritten("one concat after the other")
+    return "Concat"
 
 
 def _pieces(explode: Explode, schema: Schema) -> str:
@@ -321,6 +346,17 @@ def query(primitive: PrimitiveQuery, schema: Schema) -> str:
             return "Count"
         case Moments(of=of, degree=degree):
             return f"({'Average' if degree == 1 else 'Variance'} {clamp(of, schema)})"
+        case CrossMoments(of=clamps, degrees=degrees, weight=weight, squares=squares):
+            factors = zip(clamps, degrees, squares, strict=True)
+            listed = _list(
+                f"(Build_Factor {clamp(of, schema)} {'true' if degree == 2 else 'false'} {square}%N)"
+                for of, degree, square in factors
+            )
+            return f"(CrossMoments {listed} {weight}%N)"
+        case Tally(value=value, values=values):
+            listed = _list(f"({shown(each.value)})%Z" for each in values)
+            different = f"(Build_Values {listed} ltac:(repeat constructor; simpl; Lia.lia))"
+            return f"(Tally (fun r : row => {written(value, _cells(schema, 'r'))}) {different})"
         case Sum(of=of) | Frequencies(of=of):
             return f"({type(primitive).__name__} {clamp(of, schema)})"
         case Tree(of=of, branching=branching, height=height):
@@ -330,6 +366,19 @@ def query(primitive: PrimitiveQuery, schema: Schema) -> str:
         case Ranks(of=of, fractions=fractions):
             listed = _list(_fraction(f.numerator, f.denominator) for f in fractions)
             return f"(Ranks {clamp(of, schema)} {listed})"
+        case Depth(of=of, records=records):
+            return f"(Depth {clamp(of, schema)} {records}%Z)"
+        case Brackets(of=of, fractions=fractions, below=below, above=above):
+            each = (
+                f"({_fraction(f.numerator, f.denominator)}, ({low}%Z, {high}%Z))"
+                for f, low, high in zip(fractions, below, above, strict=True)
+            )
+            return f"(Brackets {clamp(of, schema)} {_list(each)})"
+        case Balance(of=of, fineness=fineness, least_above=above, least_below=below, about=about):
+            centre = "None"
+            if about is not None:
+                centre = f"(Some (({about.numerator})%Z, {about.denominator}%positive))"
+            return f"(Balance {clamp(of, schema)} {centre} {fineness}%positive {above}%Z {below}%Z)"
         case Choice(of=(candidate, *others)):
             return f"(Choice {clamp(candidate, schema)} {_list(clamp(c, schema) for c in others)})"
         case _:
@@ -340,6 +389,11 @@ def clamp(of: Clamp, schema: Schema) -> str:
     """A clamp; that its bounds are in order is decided by computing."""
     value = f"(fun r : row => {written(of.value, _cells(schema, 'r'))})"
     return f"(Build_Clamp {value} ({of.lower})%Z ({of.upper})%Z ltac:(discriminate))"
+
+
+def fraction(of: Fraction) -> str:
+    """A fraction of the records."""
+    return _fraction(of.numerator, of.denominator)
 
 
 def _fraction(a: int, b: int) -> str:

@@ -21,7 +21,7 @@ from fpinq.model.events import Registered
 from fpinq.model.expressions import Column
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Configuration, initial, step, with_root
-from fpinq.model.sessions import Budgets, Session, decide, left_to, opened, registered
+from fpinq.model.sessions import Budgets, Session, decide, left_to, opened, registered, seeing
 from fpinq.model.transformations import Partitioning
 from fpinq.model.units import amount, units
 
@@ -56,7 +56,7 @@ class Interleaving:
         name = self.random.choice(list(self.sessions))
         action, same = self.action(name, number)
         before = self.sessions[name]
-        assert left_to(self.budgets, before) == self.allowed(name)
+        assert left_to(self.budgets, seeing(self.budgets, before)) == self.allowed(name)
         try:
             decision = decide(self.budgets, before, action)
         except ProgramError as error:

@@ -2,15 +2,35 @@
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
+from fpinq import noise
+from fpinq.engines.columns import Columns, column
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import KernelViolation
-from fpinq.model.expressions import Column
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, Rank, Ranks, Sum, Tree
-from fpinq.runtime import mechanisms
-from fpinq.runtime.mechanisms import draw
+from fpinq.model.expressions import Column, Literal
+from fpinq.model.queries import (
+    Choice,
+    Count,
+    CrossMoments,
+    Depth,
+    Frequencies,
+    Moments,
+    Noisy,
+    Rank,
+    Ranks,
+    Sum,
+    Tally,
+    Tree,
+)
+from fpinq.model.statistics import Integers, size
+from fpinq.noise import DiscreteLaplace
+from fpinq.runtime import deadline, mechanisms
+from fpinq.runtime.mechanisms import draw, draw_alike
+from noise.goodness import is_laplace
 
 SURE = Fraction(10**9)
 X = Column("x")
@@ -33,11 +53,13 @@ def test_zeros_get_noise_too() -> None:
         (Sum(Clamp(X, -3, 10)), 1, 10),
         (Moments(Clamp(X, 5, 15), 1), 2, 10),
         (Moments(Clamp(X, 5, 15), 2), 3, 100),
+        (CrossMoments((Clamp(X, 5, 15), Clamp(X, 0, 2)), (2, 1), 3, (0, 1)), 7, 604),
+        (Tally(X, (Literal.of(1), Literal.of(2))), 2, 1),
         (Frequencies(Clamp(X, 0, 4)), 5, 1),
     ],
 )
 def test_every_coordinate_gets_noise_of_sensitivity_over_epsilon(
-    query: Count | Sum | Moments | Frequencies, length: int, scale: int, monkeypatch: pytest.MonkeyPatch
+    query: Noisy, length: int, scale: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scales: list[Fraction] = []
 
@@ -54,6 +76,11 @@ def test_every_coordinate_gets_noise_of_sensitivity_over_epsilon(
 def test_a_constant_statistic_needs_no_noise() -> None:
     assert draw(Sum(Clamp(X, 0, 0)), {}, Fraction(1, 100)) == (0,)
     assert draw(Moments(Clamp(X, 3, 3), 1), {}, Fraction(1, 100)) == (0, 0)
+
+
+def test_what_no_record_can_change_is_released_without_looking_at_what_was_measured() -> None:
+    assert draw(Sum(Clamp(X, 0, 0)), {0: 5}, Fraction(1, 100)) == (0,)
+    assert draw(Moments(Clamp(X, 3, 3), 1), {0: 5, 1: -5}, Fraction(1, 100)) == (0, 0)
 
 
 def test_a_rank_is_a_grid_point() -> None:
@@ -98,13 +125,13 @@ def test_the_rate_of_a_choice(
     bounds: tuple[int, int], monotone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[object, ...]] = []
-    original = mechanisms.PermuteAndFlip
+    original = noise.PermuteAndFlip
 
     def watched(epsilon: Fraction, sensitivity: int, monotone: bool) -> object:
         made.append((epsilon, sensitivity, monotone))
         return original(epsilon, sensitivity, monotone)
 
-    monkeypatch.setattr(mechanisms, "PermuteAndFlip", watched)
+    monkeypatch.setattr(noise, "PermuteAndFlip", watched)
     draw(Choice((Clamp(X, *bounds), Clamp(X, *bounds))), {0: 5}, Fraction(1, 3))
     assert made == [(Fraction(1, 3), 2, monotone)]
 
@@ -119,3 +146,92 @@ def test_a_query_that_releases_more_than_it_says_is_stopped(monkeypatch: pytest.
     monkeypatch.setattr(Count, "exact", lambda self, measured: [0, 0])
     with pytest.raises(KernelViolation, match="releases 1 integers, not 2"):
         draw(Count(), {}, Fraction(1))
+
+
+# ── many parts ───────────────────────────────────────────────────────────────────────
+
+NOISY = [
+    Count(),
+    Sum(Clamp(X, -3, 10)),
+    Moments(Clamp(X, 5, 15), 1),
+    Moments(Clamp(X, 5, 15), 2),
+    CrossMoments((Clamp(X, 5, 15), Clamp(X, 0, 2)), (2, 1), 3, (0, 1)),
+    Tally(X, (Literal.of(1), Literal.of(2))),
+    Frequencies(Clamp(X, 0, 4)),
+    Tree(Clamp(X, 0, 7), 2, 3),
+]
+
+
+@pytest.mark.parametrize("query", NOISY, ids=repr)
+def test_many_parts_are_drawn_for_as_each_of_them_is(
+    query: Noisy,
+) -> None:
+    measured = [{j: 10 * i + j for j in range(3)} for i in range(50)]
+    alike = draw_alike(query, measured, SURE)
+    assert alike == tuple(draw(query, each, SURE) for each in measured)
+    assert {type(n) for released in alike for n in released} == {int}  # type: ignore[union-attr]
+    if not isinstance(query, Frequencies | Tree):
+        columns = Columns(
+            [column([each.get(j, 0) for each in measured], narrow=True) for j in range(size(query.statistic))]
+        )
+        assert draw_alike(query, columns, SURE) == alike
+
+
+@pytest.mark.parametrize("query", NOISY, ids=repr)
+def test_every_integer_of_every_part_gets_noise_of_its_own_drawn_at_once(
+    query: Noisy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[Fraction, int]] = []
+
+    def sample_many(scale: Fraction, n: int) -> Any:
+        first = sum(number for _, number in drawn)
+        drawn.append((scale, n))
+        return np.arange(first, first + n) + 1
+
+    monkeypatch.setattr(mechanisms, "sample_many", sample_many)
+    released = draw_alike(query, [{}] * 40, Fraction(1, 3))
+    assert {scale for scale, _ in drawn} == {Fraction(3 * query.sensitivity)}
+    assert len(drawn) == 1
+    noise = [n for each in released for n in each]  # type: ignore[union-attr]
+    assert sorted(noise) == list(range(1, 40 * query.integers + 1)), "none is used twice"
+
+
+def test_noise_of_many_parts_beyond_64_bits_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    total = Sum(Clamp(X, -(2**63), 2**63 - 1))
+    columns = Columns([column([10**30 + i for i in range(30)], narrow=True)])
+    monkeypatch.setattr(mechanisms, "sample_many", lambda scale, n: np.array([10**40] * n, dtype=object))
+    assert draw_alike(total, columns, Fraction(1)) == tuple((10**40 + 10**30 + i,) for i in range(30))
+    near = Columns([column([2**62 - 1] * 30, narrow=True)])
+    monkeypatch.setattr(mechanisms, "sample_many", lambda scale, n: np.full(n, 2**62))
+    assert draw_alike(total, near, Fraction(1)) == ((2**63 - 1,),) * 30
+
+
+def test_a_query_that_makes_integers_of_its_own_is_not_drawn_for_as_it_was_measured() -> None:
+    class Twice(Count):
+        def exact(self, measured: Integers) -> list[int]:  # type: ignore[override]
+            return [2 * measured.get(0, 0)]
+
+    columns = Columns([column(list(range(30)), narrow=True)])
+    assert draw_alike(Twice(), columns, SURE) == tuple((2 * i,) for i in range(30))
+
+
+def test_many_parts_stop_when_their_time_is_over() -> None:
+    with deadline.within(0), pytest.raises(TimeoutError):
+        draw_alike(Count(), Columns([column([0] * 100, narrow=True)]), SURE)
+
+
+def test_the_noise_of_many_parts_has_the_scale_it_says() -> None:
+    columns = Columns([column([100] * 20_000, narrow=True)])
+    noise = np.array(draw_alike(Count(), columns, Fraction(1, 5)))[:, 0] - 100
+    assert is_laplace(noise, DiscreteLaplace(Fraction(5)))
+    assert not is_laplace(noise, DiscreteLaplace(Fraction(13, 2)))
+    assert not is_laplace(noise, DiscreteLaplace(Fraction(7, 2)))
+
+
+def test_a_depth_is_a_grid_point_where_so_many_records_are_reached() -> None:
+    measured = {10: 3, 50: 1, 90: 5}
+    chosen = [{draw(Depth(Clamp(X, 0, 100), k), measured, SURE) for _ in range(30)} for k in (2, 3, 5, 9)]
+    assert chosen[0] == {10}
+    assert all(10 <= point <= 50 for point in chosen[1])
+    assert chosen[2] == {90}
+    assert all(90 <= point <= 100 for point in chosen[3])

@@ -15,6 +15,7 @@ SAMPLES: list[tuple[fp.FpinqError, dict[str, object]]] = [
     (fp.RegisteredDifferently("a", "budget", "1"), {"name": "a", "what": "budget"}),
     (fp.Frozen("a"), {"name": "a"}),
     (fp.TooManyQueries(3), {"at_most": 3}),
+    (fp.SessionTooLarge(3), {"at_most": 3}),
     (fp.OthersSession("s"), {"session": "s"}),
     (fp.LedgerCorrupt(7, "is no entry"), {"seq": 7, "what": "is no entry"}),
     (fp.LedgerRolledBack(7, "is gone"), {"seq": 7, "what": "is gone"}),

@@ -8,12 +8,17 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
+import hypothesis
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.routing import Match, Route
 
 import fpinq as fp
 from fpinq.ledger.errors import Frozen
 from fpinq.model.errors import ProgramError
 from fpinq.runtime.refusals import FAILURES
+from fpinq.server.app import session_of
 from fpinq.server.openapi import _EXAMPLES
 from fpinq.server.tokens import Tokens
 from server.live import COUNT, Live, people, serve
@@ -243,3 +248,27 @@ def test_replies_are_json_and_say_not_to_be_kept(live: Live) -> None:
     every = {"content-type", "content-length", "cache-control", "fpinq-wire"}
     assert {name.lower() for name in reply.headers} == every
     assert json.dumps(reply.json, sort_keys=True, separators=(",", ":")).encode() == reply.body
+
+
+PIECES = ["/", "/sessions/", "/actions", "sessions", "actions", "x", "é", "%2f", "..", "\n", " ", "?"]
+
+
+@given(
+    method=st.sampled_from(["POST", "GET", "PUT", "post", "OPTIONS"]),
+    pieces=st.lists(st.sampled_from(PIECES), max_size=8),
+    root=st.sampled_from(["", "", "", "/sessions"]),
+)
+@hypothesis.example("POST", ["/sessions/", "x", "/actions"], "")
+@settings(max_examples=500, deadline=None)
+def test_what_is_taken_for_an_action_is_what_the_route_of_actions_takes(
+    method: str, pieces: list[str], root: str
+) -> None:
+    """They are told from other requests before a framework is asked: no others, and by the same names."""
+    scope = {"type": "http", "method": method, "path": "".join(pieces), "root_path": root}
+    route = Route("/sessions/{session}/actions", lambda request: None, methods=["POST"])
+    match, found = route.matches(scope)
+    session = session_of(scope)
+    if session is not None:
+        assert (match, found["path_params"]) == (Match.FULL, {"session": session})
+    elif match is Match.FULL:  # then the framework finds the route
+        assert root or scope["path"].endswith("\n")

@@ -2,18 +2,45 @@
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fpinq as fp
 from fpinq.cli.main import main
 from fpinq.engines.duckdb.database import Database
+from fpinq.engines.postgres.dialect import PostgresDialect
+from fpinq.model.actions import Query
 from fpinq.model.clamps import Clamp
+from fpinq.model.costs import UNITS, Costs
 from fpinq.model.errors import BadData, BadEpsilon, ProgramError
-from fpinq.model.expressions import Column
-from fpinq.model.queries import Choice, Count, Frequencies, Moments, PrimitiveQuery, Rank, Ranks, Sum, Tree
+from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
+from fpinq.model.plans import Plan, RootTable, Term
+from fpinq.model.queries import (
+    Balance,
+    Brackets,
+    Choice,
+    Count,
+    CrossMoments,
+    Depth,
+    Frequencies,
+    Moments,
+    Offset,
+    Rank,
+    Ranks,
+    Several,
+    SimpleQuery,
+    Sum,
+    Summary,
+    Tally,
+    Tree,
+)
+from fpinq.model.semantics import Measure
+from fpinq.model.transformations import All, Join, LiteralTable, Partitioning, SelectMany
+from fpinq.model.work import TableSize, work_of
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import TooLarge
+from fpinq.server.admission import Admission
 from fpinq.server.config import TableConfig, load, parse
 from fpinq.server.limits import Limits
 from server.live import COUNT, LIFTED, people, serve
@@ -64,6 +91,26 @@ def test_a_session_asks_so_many_queries_and_no_more_also_after_a_restart(tmp_pat
         assert live.act(live.session(token), token, COUNT).status == 200
 
 
+def test_work_is_bounded_by_what_the_engine_that_holds_the_data_takes() -> None:
+    text: Expression = Column("s")
+    for _ in range(7):
+        text = Apply("lower", (text,))
+    schema = Schema.of({"s": Type.STRING})
+    label = Measure(RootTable("r"), schema, None, (Sum(Clamp(Apply("length", (text,)), 0, 1)),), Fraction(1))
+
+    def asked(costs: Costs) -> None:
+        admission = Admission(Limits(), UNITS)
+        admission.add("other", {"": TableSize(1, {"s": 65_536})}, UNITS)
+        admission.add("r", {"": TableSize(1, {"s": 65_000})}, costs)
+        admission.check(label)
+
+    asked(UNITS)
+    with pytest.raises(
+        TooLarge, match=r"\(max_length\); PostgreSQL takes more for some of it: lower 110 times$"
+    ):
+        asked(PostgresDialect().costs)
+
+
 def test_work_beyond_the_limits_is_refused_and_nothing_is_charged(tmp_path: Path) -> None:
     with serve(tmp_path, people(1)) as live:
         table = live.connect()["people"]
@@ -71,6 +118,19 @@ def test_work_beyond_the_limits_is_refused_and_nothing_is_charged(tmp_path: Path
         with pytest.raises(fp.FpinqError, match=r"one record could be \d+ units of work.*max_length"):
             heavy.where(lambda x: x.name.upper() == "N").noisy_count(0.1)
         assert live.left() == 1
+
+
+def test_work_of_thousands_of_digits_is_refused_as_any_other() -> None:
+    """Python does not write such numbers down: the refusal failed, and with it everybody's step."""
+    schema = Schema.of({"n": Type.INT64})
+    each = (("n", Column("n")),)
+    plan: Plan = Term(LiteralTable(schema, ((1,),) * 10_000), ())
+    for _ in range(5):
+        plan = Term(SelectMany((each,) * 10_000, 10_000), (plan,))
+    for _ in range(8):
+        plan = Term(Join((), (), All(), All(), (("n", Column("l.n")),)), (plan, plan))
+    with pytest.raises(TooLarge, match=f"could be more than {10**30} units of work"):
+        Admission(Limits(), UNITS).check(Measure(plan, schema, None, (Count(),), Fraction(1)))
 
 
 def test_a_plan_that_an_engine_would_not_plan_in_time_is_refused(tmp_path: Path) -> None:
@@ -181,29 +241,91 @@ def test_no_promise_is_read_off_the_data(
 
 
 CLAMP = Clamp(Column("age"), 0, 4)
-ASKED: list[PrimitiveQuery] = [
+ASKED: list[SimpleQuery] = [
     Count(),
     Sum(CLAMP),
     Moments(CLAMP, 2),
+    Summary(CLAMP, 2),
+    Offset(CLAMP),
     Frequencies(CLAMP),
     Tree(CLAMP, 2, 4),
     Rank(CLAMP, Fraction(1, 2)),
     Ranks(CLAMP, (Fraction(1, 3), Fraction(2, 3))),
+    Brackets(CLAMP, (Fraction(1, 3),), (2,), (0,)),
+    Balance(CLAMP, 4, 1, 1, Fraction(3, 2)),
+    Depth(CLAMP, 2),
+    CrossMoments((CLAMP, CLAMP), (2, 1), 3, (0, 1)),
+    Tally(Column("age"), (Literal.of(1), Literal.of(2))),
     Choice((CLAMP, CLAMP)),
 ]
 
 
+def test_several_queries_are_limited_as_all_of_them_are() -> None:
+    both = Several((Frequencies(CLAMP), Choice((CLAMP, CLAMP))), (1, 1))
+    Limits(released_integers=6, candidates=2).check_queries([both], 1)
+    for limits in (Limits(released_integers=5), Limits(candidates=1)):
+        with pytest.raises(TooLarge):
+            limits.check_queries([both], 1)
+    with pytest.raises(TooLarge, match="integers"):
+        Limits(released_integers=11).check_queries([both], 2)
+
+
 @pytest.mark.parametrize("query", ASKED, ids=repr)
-def test_released_integers_are_limited_by_as_many_as_are_drawn(query: PrimitiveQuery) -> None:
+def test_released_integers_are_limited_by_as_many_as_are_drawn(query: SimpleQuery) -> None:
     drawn = draw(query, {}, Fraction(1))
     released = 3 * (len(drawn) if isinstance(drawn, tuple) else 1)
-    Limits(released_integers=released).check_queries([query] * 3)
-    with pytest.raises(TooLarge, match="integers"):
-        Limits(released_integers=released - 1).check_queries([query] * 3)
+    # One by one, or the same query of three parts.
+    for queries, parts_each in (([query] * 3, 1), ([query], 3)):
+        Limits(released_integers=released).check_queries(queries, parts_each)
+        with pytest.raises(TooLarge, match="integers"):
+            Limits(released_integers=released - 1).check_queries(queries, parts_each)
+
+
+@pytest.mark.parametrize("query", ASKED, ids=repr)
+@pytest.mark.parametrize("limit", ["released_integers", "candidates", "fractions"])
+def test_the_same_query_of_all_parts_is_limited_as_one_for_each(query: SimpleQuery, limit: str) -> None:
+    def is_refused(most: int, queries: list[SimpleQuery], parts_each: int) -> bool:
+        try:
+            Limits(**{limit: most}).check_queries(queries, parts_each)
+        except TooLarge:
+            return True
+        return False
+
+    for most in range(1, 70):
+        for parts in (1, 2, 7):
+            assert is_refused(most, [query], parts) == is_refused(most, [query] * parts, 1)
+
+
+def test_what_one_query_adds_up_of_every_record_is_limited() -> None:
+    products = CrossMoments((CLAMP, CLAMP), (1, 1), 1, (0, 0))
+    values = Tally(Column("age"), (Literal.of(1), Literal.of(2), Literal.of(3)))
+    Limits(candidates=7).check_queries([products, values], 1)
+    Limits(candidates=4).check_queries([products] * 9, 1)  # the same sums, of all parts at once
+    Limits(candidates=4).check_queries([products], 9)
+    Limits(candidates=1).check_queries([Sum(CLAMP), Sum(Clamp(Column("age"), 0, 5))], 1)  # in one column
+    with pytest.raises(TooLarge, match="adds up at most 6"):
+        Limits(candidates=6).check_queries([products, values], 1)
+
+
+@pytest.mark.parametrize("keys", [range(11), tuple(range(11)), tuple(range(0, 22, 2))], ids=repr)
+def test_parts_are_limited_however_their_keys_are_written(keys: Any) -> None:
+    action = Query("t", Fraction(1), (Count(),), Partitioning(Column("age"), keys))
+    Limits(parts=11).check_action(action)
+    with pytest.raises(TooLarge, match="at most 10 parts"):
+        Limits(parts=10).check_action(action)
+
+
+@pytest.mark.parametrize("query", ASKED, ids=repr)
+def test_the_work_of_the_same_query_of_all_parts_is_that_of_one_for_each(query: SimpleQuery) -> None:
+    sizes = {"t": {"t": TableSize.of(Schema.of({"age": Type.INT64}), 10**9, {})}}
+    for keys in (range(5), tuple(range(5)), (None, 7)):
+        by = Partitioning(Column("age"), keys)
+        each = work_of(RootTable("t"), by, (query,) * len(keys), sizes)
+        assert work_of(RootTable("t"), by, (query,), sizes) == each
 
 
 def test_every_query_of_the_language_is_limited_here() -> None:
-    assert {type(query) for query in ASKED} == set(PrimitiveQuery.__args__)
+    assert {type(query) for query in ASKED} == set(SimpleQuery.__args__)
 
 
 def test_too_many_integers_are_refused_before_the_charge(tmp_path: Path) -> None:

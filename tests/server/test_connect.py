@@ -148,6 +148,12 @@ def test_an_unknown_data_set_is_told_with_the_nearest_name(live: Live) -> None:
     assert len(catalog) == 1
 
 
+def test_a_catalog_shows_itself_in_a_notebook(live: Live) -> None:
+    shown = live.connect()._repr_html_()
+    for words in ("people", "age int64", "budget", "unit"):
+        assert words in shown
+
+
 def test_metadata_and_units_come_with_the_catalog(tmp_path: Path) -> None:
     known = {"age": {"bounds": [0, 110]}, "gender": {"keys": [0, 1]}}
     rows = [{"id": i % 5, "age": 30, "gender": i % 2} for i in range(10)]

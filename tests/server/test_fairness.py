@@ -21,11 +21,12 @@ from fpinq.model.queries import Choice, Ranks
 from fpinq.runtime.deadline import within
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.refusals import TooManyRequests
-from fpinq.server.limits import Limits
+from fpinq.server import actions, bodies, limits
+from fpinq.server.limits import Limits, Rate
 from fpinq.server.places import VISIT, Places
 from fpinq.server.quantum import AtQuanta
 from fpinq.server.tokens import Bearer
-from fpinq.server.turns import InTurn
+from fpinq.server.turns import InTurn, Turns
 from server.live import Live, people, serve
 
 VALUES = 5_000
@@ -37,8 +38,8 @@ def asking(query: Any) -> dict[str, Any]:
     return action
 
 
-def quantiles(number: int) -> Ranks:
-    return Ranks(Clamp(Column("age"), 0, VALUES), tuple(Fraction(i, number) for i in range(number)))
+def quantiles(number: int, values: int = VALUES) -> Ranks:
+    return Ranks(Clamp(Column("age"), 0, values), tuple(Fraction(i, number) for i in range(number)))
 
 
 def dribbling(live: Live, token: str, session: str) -> socket.socket:
@@ -52,14 +53,17 @@ def dribbling(live: Live, token: str, session: str) -> socket.socket:
 def test_whoever_takes_all_their_places_leaves_others_theirs(tmp_path: Path) -> None:
     quantum = Fraction(1)
     limits = {"concurrent_requests": 6, "query_seconds": 3}
-    data_sets = people(1, ROWS, schema={"age": Type.INT64})
+    values = 18 * VALUES  # in arrays, drawing for a thousand quantiles of fewer is done in time
+    data_sets = people(1, [{"age": i} for i in range(values)], schema={"age": Type.INT64})
     with serve(tmp_path, data_sets, limits=limits, quantum_seconds=quantum) as live, ExitStack() as held:
         greedy, other = live.token("greedy"), live.token("other")
         sessions = {token: live.session(token) for token in (greedy, other)}
         for _ in range(3):
             held.enter_context(dribbling(live, greedy, sessions[greedy]))
         pool = held.enter_context(ThreadPoolExecutor(3))
-        slow = [pool.submit(live.act, sessions[greedy], greedy, asking(quantiles(1000))) for _ in range(3)]
+        slow = [
+            pool.submit(live.act, sessions[greedy], greedy, asking(quantiles(1000, values))) for _ in range(3)
+        ]
         time.sleep(0.7)
         assert live.act(sessions[greedy], greedy, {"op": "ask_budget"}).code == "too_many_requests"
         began = time.monotonic()
@@ -70,6 +74,35 @@ def test_whoever_takes_all_their_places_leaves_others_theirs(tmp_path: Path) -> 
         # And time ran out for the drawing, too: after the charge, which stands.
         assert {each.result().code for each in slow} == {"engine_error"}
         assert live.left() == 1 - 3 * Fraction(1, 100)
+
+
+def test_others_are_answered_while_long_bodies_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them were read where everybody's requests arrive: one analyst's forty took 16 s."""
+    go, parse = threading.Event(), bodies.parse
+    inside: list[int] = []
+
+    def slowly(raw: bytes, limits: Any) -> Any:
+        if len(raw) > actions.SHORT:
+            inside.append(len(inside))
+            assert go.wait(30)
+        return parse(raw, limits)
+
+    monkeypatch.setattr(bodies, "parse", slowly)
+    with serve(tmp_path, people(1)) as live, ThreadPoolExecutor(3) as pool:
+        greedy, other = live.token("greedy"), live.token("other")
+        session = live.session(greedy)
+        long = {"op": "ask_budget", "unknown": "x" * actions.SHORT}
+        asked = [pool.submit(live.act, session, greedy, long) for _ in range(3)]
+        while not inside:
+            time.sleep(0.01)
+        assert live.act(live.session(other), other, {"op": "ask_budget"}).status == 200
+        assert live.act(session, greedy, {"op": "ask_budget"}).status == 200  # a short one of their own, too
+        assert (len(inside), any(each.done() for each in asked)) == (1, False)
+        go.set()
+        assert {each.result().code for each in asked} == {"bad_wire"}
+        assert len(inside) == 3
 
 
 def test_drawing_stops_when_its_time_is_over() -> None:
@@ -168,3 +201,26 @@ def test_candidates_and_fractions_are_bounded_before_the_charge(tmp_path: Path, 
 def test_one_analyst_s_places_are_not_all_places() -> None:
     with pytest.raises(fp.ProgramError, match="shut out"):
         Limits(concurrent_requests=10, concurrent_requests_in_all=10)
+
+
+def test_what_is_kept_of_analysts_who_are_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their turns' locks when nobody holds them; their buckets when these are full, and there are many."""
+    monkeypatch.setattr(limits, "BUCKETS", 10)
+    now = [0.0]
+    rate = Rate(2, clock=lambda: now[0])
+    for number in range(10):
+        rate.take(f"a{number}")
+    rate.take("a0")
+    now[0] += 0.5  # the others are full again
+    rate.take("more")
+    assert set(rate._buckets) == {"a0", "more"}
+    rate.take("a0")
+    with pytest.raises(TooManyRequests):
+        rate.take("a0")
+    turns = Turns(TooManyRequests("late"))
+    for number in range(100):
+        with turns.of(f"a{number}"):
+            assert len(turns._locks) == 1
+    with turns.of("a"), within(0.01), pytest.raises(TooManyRequests), turns.of("a"):
+        pass
+    assert len(turns._locks) == 0

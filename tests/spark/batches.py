@@ -14,7 +14,7 @@ from engines.generators import Example
 from fpinq.engines.spark.dialect import SQL, SQL_TYPES
 from fpinq.engines.sql.expressions import Parameters, render
 from fpinq.engines.sql.plans import Lowering
-from fpinq.engines.sql.relations import Stored, StoredPersons, canonical
+from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.sql.statistics import Measurement, lower
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.operators import type_of
@@ -71,7 +71,7 @@ class Batch:
     def rows(self, roots: Mapping[str, Stored | StoredPersons], plan: Plan) -> Statement:
         """A statement for the rows of a plan."""
         lowering = self._lowering(roots)
-        table = canonical(lowering.plan(plan), SQL)
+        table = lowering.closed(lowering.plan(plan))
         columns = [
             (column.sql, type_) for column, type_ in zip(table.columns, table.schema.types(), strict=True)
         ]
@@ -88,8 +88,9 @@ class Batch:
         lowering = self._lowering(roots)
         table = lowering.plan(plan)
         measurement = lower(lowering, table, by, asked)
-        key = Type.INT64 if by is None else type_of(by.key, table.schema)
-        columns = [(name, key if name == "k" else Type.INT64) for name in measurement.names]
+        keys = [] if by is None else [type_of(key, table.schema) for key in by.expressions]
+        types = keys + [Type.INT64] * (len(measurement.names) - len(keys))
+        columns = list(zip(measurement.names, types, strict=True))
         return measurement, self._add(measurement.sql, columns)
 
     def _lowering(self, roots: Mapping[str, Stored | StoredPersons]) -> Lowering:

@@ -18,7 +18,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadData, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Schema, Type
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term
-from fpinq.model.statistics import Bernstein, Points, Records, Totals
+from fpinq.model.statistics import Bernstein, Monomials, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Aggregate, Concat, Distinct, GroupBy, Partitioning, Union
 
 ROWS = [
@@ -154,8 +154,10 @@ def test_a_parallel_query_is_one_job_whatever_the_number_of_parts(spark: Any, pa
     name = fresh()
     spark.add_root(name, [{"k": i % 50, "x": i} for i in range(500)])
     by = Partitioning(Column("k"), tuple(range(parts)))
-    kinds = [Records(), Totals((Clamp(Column("x"), 0, 100),)), Bernstein(Clamp(Column("x"), 0, 400), 2)]
-    queries = [kinds[i % 3] for i in range(parts)] if parts <= 100 else [Records()] * parts
+    x = Column("x")
+    kinds: list[Statistic] = [Records(), Totals((Clamp(x, 0, 100),)), Bernstein(Clamp(x, 0, 400), 2)]
+    kinds += [Monomials((Clamp(x, 0, 400),) * 2, ((0, 0), (0, 1), (2, 1)))]
+    queries = [kinds[i % len(kinds)] for i in range(parts)] if parts <= 100 else [Records()] * parts
     before = jobs(spark)
     found = spark.measure(RootTable(name), by, queries)
     assert jobs(spark) - before <= most

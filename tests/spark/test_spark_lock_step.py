@@ -105,7 +105,8 @@ def loss(query: PrimitiveQuery, one: Integers, other: Integers) -> Fraction:
 
 def total(queries: Iterable[PrimitiveQuery], here: Sequence[Integers], there: Sequence[Integers]) -> Fraction:
     """The loss of all parts together."""
-    return sum((loss(*each) for each in zip(queries, here, there, strict=True)), Fraction(0))
+    each_part = list(queries) * (len(here) // len(queries))  # or the one that is asked of all
+    return sum((loss(*each) for each in zip(each_part, here, there, strict=True)), Fraction(0))
 
 
 def on_the_reference(example: Example, neighbour: Example) -> Fraction:

@@ -1,0 +1,212 @@
+"""A step takes time in proportion to what was written of its action: it is taken while others wait.
+
+Lines that are run are counted, which is the same whatever else a machine does.
+"""
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fpinq.model.actions import Action, Assign, Partition, Query
+from fpinq.model.clamps import Clamp
+from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
+from fpinq.model.queries import Choice, Count, Ranks, Several, Sum
+from fpinq.model.semantics import Configuration, initial, step
+from fpinq.model.transformations import (
+    Aggregate,
+    ConcatAll,
+    First,
+    GroupBy,
+    GroupJoin,
+    Join,
+    LimitPerKey,
+    LiteralTable,
+    Partitioning,
+    Select,
+    SelectMany,
+    Told,
+    UniqueBy,
+    Where,
+)
+
+A = Column("a")
+SCHEMA = Schema.of({"a": Type.INT64, "b": Type.INT64})
+BEGIN = initial({"t": (SCHEMA, Fraction(1)), "u": (SCHEMA, Fraction(1))})
+
+
+def negated(times: int, value: Expression) -> Expression:
+    for _ in range(times):
+        value = Apply("negate", (value,))
+    return value
+
+
+def wide(n: int) -> Configuration:
+    """A table of so many columns."""
+    columns = tuple((f"x{i}", A) for i in range(n))
+    return step(BEGIN, Assign("w", Select(columns), ("t",))).configuration
+
+
+def literals(n: int) -> tuple[Literal, ...]:
+    return tuple(Literal.of(i) for i in range(n))
+
+
+def among(n: int) -> Expression:
+    return Apply("to_int64", (Apply("is_in", (A, *literals(n))),))
+
+
+def evens(n: int) -> tuple[int, ...]:
+    return tuple(range(0, 2 * n, 2))
+
+
+def told(n: int) -> tuple[tuple[str, Aggregate], ...]:
+    return tuple((f"m{i}", Aggregate("min", negated(9, Literal.of(-5)))) for i in range(n))
+
+
+def last(n: int) -> Expression:
+    return Column(f"x{n - 1}")
+
+
+# Each of about n parts, of a table that was there or that is n wide.
+ACTIONS: dict[str, tuple[Callable[[int], Action], bool]] = {
+    "select": (lambda n: Assign("r", Select(tuple((f"y{i}", A) for i in range(n))), ("t",)), False),
+    "select_many": (lambda n: Assign("r", SelectMany(((("y", A),),) * n, n), ("t",)), False),
+    "where": (lambda n: Assign("r", Where(Apply("is_in", (A, *literals(n)))), ("t",)), False),
+    "literal_table": (lambda n: Assign("r", LiteralTable(SCHEMA, ((1, 2),) * n), ()), False),
+    "group_by": (
+        lambda n: Assign(
+            "r", GroupBy(tuple((f"k{i}", key) for i, key in enumerate(literals(n))), told(n)), ("t",)
+        ),
+        False,
+    ),
+    "join": (
+        lambda n: Assign(
+            "r",
+            Join(
+                literals(n), literals(n), First(1), First(1),
+                tuple((f"y{i}", negated(9, Column("l.a"))) for i in range(n)),
+            ),
+            ("t", "u"),
+        ),
+        False,
+    ),
+    "group_join": (
+        lambda n: Assign(
+            "r",
+            GroupJoin(tuple(f"k{i}" for i in range(n)), literals(n), literals(n), told(n), told(0)),
+            ("t", "u"),
+        ),
+        False,
+    ),
+    "limit_per_key": (lambda n: Assign("r", LimitPerKey(2, (negated(3, A),) * n), ("t",)), False),
+    "partition": (
+        lambda n: Partition(tuple(f"p{i}" for i in range(n)), "t", Partitioning(A, evens(n))),
+        False,
+    ),
+    "queries of parts": (
+        lambda n: Query(
+            "t", Fraction(1), tuple(Sum(Clamp(A, 0, i + 1)) for i in range(n)), Partitioning(A, range(n))
+        ),
+        False,
+    ),
+    "choice": (
+        lambda n: Query("t", Fraction(1), (Choice(tuple(Clamp(A, 0, i + 1) for i in range(n))),)),
+        False,
+    ),
+    "ranks": (
+        lambda n: Query(
+            "t", Fraction(1), (Ranks(Clamp(among(n), 0, 9), (Fraction(1, 2),) * n),)
+        ),
+        False,
+    ),
+    "several": (
+        lambda n: Query("t", Fraction(1), (Several((Sum(Clamp(A, 0, 9)),) * (n // 3), (1,) * (n // 3)),)),
+        False,
+    ),
+    "select of wide": (
+        lambda n: Assign("r", Select(tuple((f"y{i}", last(n)) for i in range(n))), ("w",)), True
+    ),
+    "select_many of wide": (lambda n: Assign("r", SelectMany(((("y", last(n)),),) * n, n), ("w",)), True),
+    "limit_per_key of wide": (
+        lambda n: Assign("r", LimitPerKey(2, tuple(Column(f"x{i}") for i in range(n))), ("w",)), True
+    ),
+    "unique_by of wide": (
+        lambda n: Assign("r", UniqueBy(tuple(Column(f"x{i}") for i in range(n))), ("w",)), True
+    ),
+    "concat_all of wide": (lambda n: Assign("r", ConcatAll(n), ("w",) * n), True),
+    "count of wide": (lambda n: Query("w", Fraction(1), (Count(),)), True),
+}  # fmt: skip
+
+
+def lines(work: Callable[[], object]) -> int:
+    """How many lines are run."""
+    counted = 0
+
+    def count(_frame: Any, event: str, _arg: object) -> Any:
+        nonlocal counted
+        counted += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return counted
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_twice_the_action_is_twice_the_work(name: str) -> None:
+    """A group by compared every part of its aggregates with every key; a column was looked for among all."""
+    make, is_wide = ACTIONS[name]
+
+    def taken(n: int) -> int:
+        begin = wide(n) if is_wide else BEGIN
+        action = make(n)
+        step(begin, action)  # what is remembered of tables and classes is
+        return lines(lambda: step(begin, make(n)))
+
+    few, many = taken(60), taken(240)
+    assert many <= 4.4 * few + 200
+
+
+# ── what keys tell ───────────────────────────────────────────────────────────────────
+
+LEAVES = st.sampled_from(
+    [Column("l.a"), Column("r.a"), Column("l.b"), Literal.of(1), Literal.of(1.0), Literal.of(True)]
+)
+
+
+def applied(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.one_of(
+        inner.map(lambda a: Apply("negate", (a,))),
+        st.tuples(inner, inner).map(lambda each: Apply("add", each)),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, applied, max_leaves=6)
+
+
+def plainly(value: Expression, keys: list[Expression], side: str) -> bool:
+    """The definition: a key, or made of what is told, or nothing of the side."""
+    if value in keys:
+        return True
+    if isinstance(value, Apply):
+        return all(plainly(argument, keys, side) for argument in value.arguments)
+    return not (isinstance(value, Column) and value.name.startswith(side))
+
+
+@given(
+    st.lists(EXPRESSIONS, max_size=4), st.lists(EXPRESSIONS, max_size=4), st.sampled_from(["", "l.", "r."])
+)
+def test_what_keys_tell_is_what_the_definition_says(
+    keys: list[Expression], values: list[Expression], side: str
+) -> None:
+    told_by = Told(keys, side)
+    for value in [*values, *keys]:
+        assert told_by.tell(value) == plainly(value, keys, side)

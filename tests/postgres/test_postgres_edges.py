@@ -1,0 +1,3 @@
+"""Queries at the edges of their bounds, in PostgreSQL."""
+
+from engines.test_edges import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""Keys of several columns: tests/engines/test_keys.py."""
+
+from engines.test_keys import *  # noqa: F403
