@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import fpinq as fp
+from fpinq.client import history
 from fpinq.ledger import open_store
 from fpinq.ledger.verify import verify
 from traced import at_line
@@ -65,3 +66,21 @@ def test_whatever_line_a_query_is_asked_at_within_another_both_are_charged_once(
         store = open_store(str(where), create=False)
         assert verify(store).roots["people"][1] == spent[1]
         store.close()
+
+
+def test_a_query_within_the_noting_of_another_does_not_wait_for_itself() -> None:
+    """A query noted in the history held its lock: a handler's own query waited for it, for ever."""
+    data = fp.protect(ROWS, budget=PLENTY, name="people", engine="reference", schema={"x": "int64"})
+    where = str(Path(history.__file__))
+    asked = 0
+
+    def ask() -> None:
+        nonlocal asked
+        data.noisy_count(OUTER)
+        asked += 1
+
+    number = 1
+    while at_line(number, ask, ask, where=where):
+        assert len(data.history) == asked, number
+        number += 1
+    assert number > 10

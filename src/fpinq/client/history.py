@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple, overload
 from weakref import WeakKeyDictionary
 
@@ -46,7 +46,7 @@ class Notes:
     def __init__(self) -> None:
         self._asked: deque[Asked] = deque()
         self._amounts = 0
-        self._lock = Lock()
+        self._lock = RLock()  # a handler of a signal may ask while a query is noted
 
     def add(self, asked: Asked) -> None:
         """One more."""
@@ -63,7 +63,7 @@ class Notes:
 
 
 _notes: WeakKeyDictionary[System, Notes] = WeakKeyDictionary()
-_making = Lock()
+_making = RLock()
 
 
 def notes_of(system: System) -> Notes:

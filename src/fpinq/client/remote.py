@@ -166,9 +166,9 @@ class RemoteSystem:
         self._http = http
         self._progress = progress
         self._session: str | None = None
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()  # both: a handler of a signal may ask, too
         self._names = Names()
-        self._naming = threading.Lock()
+        self._naming = threading.RLock()
 
     def act(self, action: Action) -> Observation:
         """What the client is told of its action: the same observations, and the same errors, as embedded."""
@@ -208,7 +208,8 @@ class RemoteSystem:
         if self._session is None:
             with self._opening:
                 if self._session is None:
-                    self._session = self._http.send("POST", "/sessions")["session"]
+                    opened = self._http.send("POST", "/sessions")["session"]
+                    self._session = self._session or opened
         assert self._session is not None
         return self._session
 

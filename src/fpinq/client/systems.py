@@ -8,7 +8,7 @@ import atexit
 from itertools import count
 from os import PathLike, fspath
 from os.path import realpath
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from fpinq.engines.registry import engine_of
@@ -45,7 +45,7 @@ _limits: dict[object, Resources] = {}  # what each was made with
 # By the id of a system, which lasts as long as the process: the names that were given, each with the last
 # number that was put behind it.
 _roots: dict[int, dict[str, int]] = {}
-_lock = Lock()
+_lock = RLock()  # a handler of a signal may protect data, too
 _numbers = count(1)
 
 
@@ -59,8 +59,9 @@ def system_for(
     with _lock:
         if key not in _systems:
             found = engine_of(engine, limits)
-            _systems[key] = ProtectedSystem(found, record=None if ledger is None else _open(ledger, anchor))
-            _limits[key] = limits
+            made = ProtectedSystem(found, record=None if ledger is None else _open(ledger, anchor))
+            _systems.setdefault(key, made)
+            _limits.setdefault(key, limits)
         elif limits not in (UNSAID, _limits[key]):
             raise ProgramError(
                 "memory_limit and threads are the engine's, and it runs already: say them where data is "
