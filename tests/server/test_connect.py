@@ -30,6 +30,19 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield found
 
 
+def whole_request(client: socket.socket) -> bytes:
+    """The next request, head and body, however many pieces it comes in; nothing if there is none."""
+    request = client.recv(10**6)
+    while request and len(request) < request.find(b"\r\n\r\n") + 4 + body_length(request):
+        request += client.recv(10**6)
+    return request
+
+
+def body_length(request: bytes) -> int:
+    lengths = [line[16:] for line in request.lower().split(b"\r\n") if line.startswith(b"content-length: ")]
+    return int(lengths[0]) if lengths else 0
+
+
 @contextmanager
 def between(port: int, tamper: Callable[[int, bytes], bytes | None]) -> Iterator[str]:
     """A proxy: tamper sees the number of each reply and its bytes, and may change it, or lose it (None)."""
@@ -43,10 +56,8 @@ def between(port: int, tamper: Callable[[int, bytes], bytes | None]) -> Iterator
             client.settimeout(10)
             server.settimeout(10)
             try:
-                while request := client.recv(10**6):
+                while request := whole_request(client):
                     server.sendall(request)
-                    if b"\r\n\r\n" not in request:
-                        continue
                     reply = server.recv(10**6)
                     changed = tamper(next(replies), reply)
                     if changed is None:
