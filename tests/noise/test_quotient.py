@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
+from fpinq.model.enclosure import exp_negative
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import Quotient, quotient
-from fpinq.noise.enclosure import exp_negative
 from noise.goodness import fits
 from noise.sources import seeded
 

@@ -2,6 +2,8 @@
 
 0. ``errors``         what can go wrong, and what it costs; ``frozen``  dataclasses, made when needed
 1. ``epsilon``        exact ε and budgets
+   ``enclosure``      rigorous bounds on e^−r and ln x in integer arithmetic
+   ``conversion``     from ρ to (ε, δ) and back, each rounded to its safe side
 2. ``accounts``       sources, sensitivity vectors, accounts and the general charge
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value

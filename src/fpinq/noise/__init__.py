@@ -1,12 +1,12 @@
 """Discrete mechanisms, exactly. Read them in this order.
 
 1. ``uniform``      randomness: uniform reals from the operating system, bit by bit
-2. ``enclosure``    rigorous bounds on e^−r and ln x in integer arithmetic
-3. ``digits``       the discrete Laplace as a sum of independent digits
-4. ``laplace``      its claim, its distribution, its samplers
-5. ``selection``    private choice: candidates, runs of them, and the rate of ε
-6. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
-7. ``quotient``     a noisy number over an exact one, with its claim
+   (compared with probabilities that `model.enclosure` bounds, as narrowly as needed)
+2. ``digits``       the discrete Laplace as a sum of independent digits
+3. ``laplace``      its claim, its distribution, its samplers
+4. ``selection``    private choice: candidates, runs of them, and the rate of ε
+5. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
+6. ``quotient``     a noisy number over an exact one, with its claim
 """
 
 from importlib import import_module

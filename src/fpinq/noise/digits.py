@@ -31,8 +31,8 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TypeAlias
 
+from fpinq.model.enclosure import Enclosure, ceil_shift, exp_negative, quotient
 from fpinq.model.frozen import dataclass
-from fpinq.noise.enclosure import Enclosure, ceil_shift, exp_negative, quotient
 from fpinq.noise.uniform import RandomBytes, Uniform, less
 
 DIGIT_BITS = 3

@@ -12,8 +12,8 @@ down, Z does not grow: a factor e^(λΔ) = e^ε. ∎
 from collections.abc import Iterable
 from fractions import Fraction
 
+from fpinq.model.enclosure import Enclosure, exp_multiples, quotient
 from fpinq.model.frozen import dataclass
-from fpinq.noise.enclosure import Enclosure, exp_multiples, quotient
 from fpinq.noise.selection import Choice, Lag, Selection, lags
 from fpinq.noise.uniform import SYSTEM, RandomBytes, below, refine, uniform
 

@@ -25,10 +25,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from fpinq.model.enclosure import Enclosure, exp_negative, fractions, ln, quotient
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.frozen import dataclass
 from fpinq.noise.digits import BASE, DIGIT_BITS, MAGNITUDE_BITS, WORD_BYTES, Step, magnitude, steps
-from fpinq.noise.enclosure import Enclosure, exp_negative, ln, quotient
 from fpinq.noise.uniform import SYSTEM, RandomBytes, Uniform
 
 if TYPE_CHECKING:
@@ -223,8 +223,3 @@ def probability(p: Fraction | float) -> Fraction:
     if not 0 < exact < 1:
         raise BadQuery("a probability or confidence must lie strictly between 0 and 1, for example 0.95")
     return exact
-
-
-def fractions(enclosure: Enclosure, bits: int) -> tuple[Fraction, Fraction]:
-    """An enclosure to bits as rational bounds."""
-    return Fraction(enclosure[0], 1 << bits), Fraction(enclosure[1], 1 << bits)

@@ -39,8 +39,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from fpinq.model.enclosure import Enclosure, ceil_div, ceil_shift, exp_negative, ln, ln_two, power
 from fpinq.model.frozen import dataclass
-from fpinq.noise.enclosure import Enclosure, ceil_div, ceil_shift, exp_negative, ln, ln_two, power
 from fpinq.noise.selection import Choice, Lag, Selection, lags
 from fpinq.noise.uniform import REFINEMENT_BYTES, SYSTEM, RandomBytes, Uniform, below, refine
 

@@ -33,9 +33,9 @@ P[j] ≤ e^ε′·(1 + Q/L)·P′[j] ≤ e^(ε′ + Q/L)·P′[j]. ∎ (`proof/Q
 
 from fractions import Fraction
 
+from fpinq.model.enclosure import ceil_div
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.frozen import dataclass
-from fpinq.noise.enclosure import ceil_div
 from fpinq.noise.laplace import DiscreteLaplace, sample
 from fpinq.noise.uniform import SYSTEM, RandomBytes
 

@@ -132,3 +132,8 @@ def power(x: Enclosure, n: int, bits: int) -> Enclosure:
 def quotient(numerator: Enclosure, denominator: Enclosure, bits: int) -> Enclosure:
     """numerator / denominator to bits, both enclosed to the same number of bits and denominator > 0."""
     return (numerator[0] << bits) // denominator[1], ceil_div(numerator[1] << bits, denominator[0])
+
+
+def fractions(enclosure: Enclosure, bits: int) -> tuple[Fraction, Fraction]:
+    """An enclosure to bits as rational bounds."""
+    return Fraction(enclosure[0], 1 << bits), Fraction(enclosure[1], 1 << bits)

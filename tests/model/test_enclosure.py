@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpinq.noise.enclosure import artanh, exp_multiples, exp_negative, ln, ln_two, power, quotient
+from fpinq.model.enclosure import artanh, exp_multiples, exp_negative, ln, ln_two, power, quotient
 
 rationals = st.fractions(min_value=0, max_value=200, max_denominator=10**12)
 
