@@ -10,7 +10,7 @@ from fpinq.model.environments import Names, Numbered
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Value
 from fpinq.model.keys import Keys, Product
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term, Transformation
-from fpinq.model.queries import PrimitiveQuery, Several
+from fpinq.model.queries import PrimitiveQuery, Several, SimpleQuery
 from fpinq.model.transformations import Aggregate, All, First, LiteralTable, Partitioning, Unique
 
 _INFIX = {
@@ -29,6 +29,10 @@ _INFIX = {
     "and": "∧",
     "or": "∨",
 }
+
+
+# A parameter that is a list may be long; a line of a trace does not need all of it.
+SHOWN = 20
 
 
 def show_value(value: Value) -> str:
@@ -56,9 +60,7 @@ def show_transformation(transformation: Transformation) -> str:
             return "{" + ", ".join(show_record(row) for row in rows) + "}"
         case Flatten(body=body):
             return f"flatten[{show_plan(body)}]"
-    given = [(f.name, getattr(transformation, f.name)) for f in fields(transformation) if f.name != "op"]
-    shown = ", ".join(text for text in (_parameter(value, name) for name, value in given) if text)
-    return f"{transformation.op}[{shown}]" if shown else transformation.op
+    return _with_parameters(transformation)
 
 
 def show_plan(plan: Plan) -> str:
@@ -96,10 +98,17 @@ def show_action(action: Action) -> str:
 
 
 def _asked(query: PrimitiveQuery) -> str:
-    """A query by its name; several with their weights."""
+    """A query with its column and bounds, moments[age in 0…110, 1]; several with their weights."""
     if not isinstance(query, Several):
-        return query.op
-    return " and ".join(f"{w}×{one.op}" for one, w in zip(query.of, query.weights, strict=True))
+        return _with_parameters(query)
+    each = zip(query.of, query.weights, strict=True)
+    return " and ".join(f"{weight}×{_with_parameters(one)}" for one, weight in each)
+
+
+def _with_parameters(named: Transformation | SimpleQuery) -> str:
+    given = [(f.name, getattr(named, f.name)) for f in fields(named) if f.name != "op"]
+    shown = ", ".join(text for text in (_parameter(value, name) for name, value in given) if text)
+    return f"{named.op}[{shown}]" if shown else named.op
 
 
 def show_record(record: Iterable[Value]) -> str:
@@ -151,6 +160,7 @@ def _parameter(parameter: object, name: str = "") -> str:
             runs = [(text, len(list(run))) for text, run in groupby(shown)]
             return ", ".join(text if length == 1 else f"{length}×{text}" for text, length in runs)
         case tuple():
-            return ", ".join(text for text in map(_parameter, parameter) if text)
+            shown = [text for text in map(_parameter, parameter[:SHOWN]) if text]
+            return ", ".join(shown) + (f", … {len(parameter)} in all" if len(parameter) > SHOWN else "")
         case _:
             return "" if parameter is None else str(parameter)
