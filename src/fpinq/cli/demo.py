@@ -1,6 +1,6 @@
 """fpinq demo: what the kernel charges, step by step."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -15,6 +15,10 @@ from fpinq.model.semantics import Bottom, Configuration, Label, Measure, Told, i
 from fpinq.model.transformations import Concat, Partitioning, SelectMany, Where
 
 PEOPLE = Schema.of({"age": Type.INT64, "gender": Type.INT64})
+
+
+def add_arguments(_: ArgumentParser) -> None:
+    """It has no options."""
 
 
 def run(_: Namespace) -> int:

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from fpinq.cli.options import number
 from fpinq.cli.progress import Progress
-from fpinq.model.errors import LedgerError, ProgramError
+from fpinq.cli.words import counted
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """0 if the ledger is what was written; 1 if it is not, 2 if it cannot be read."""
+    """0 if the ledger is what was written; 1 if it is not. What cannot be read has its own error's code."""
     from fpinq.ledger.errors import LedgerCorrupt
 
     try:
@@ -48,9 +48,6 @@ def run(arguments: Namespace) -> int:
     except LedgerCorrupt as error:
         print(f"✗ {error if error.seq >= 0 else error.what}", file=sys.stderr)
         return 1
-    except (LedgerError, ProgramError) as error:
-        print(f"fpinq: {error}", file=sys.stderr)
-        return 2
 
 
 def _head(arguments: Namespace) -> int:
@@ -80,7 +77,8 @@ def _verify(arguments: Namespace) -> int:
 
         report = verify(store, expected, show, arguments.jobs)
     print(
-        f"✓ {report.entries:,} entries of {report.sessions:,} sessions follow from each other and the kernel"
+        f"✓ {counted(report.entries, 'entry', 'entries')} of {counted(report.sessions, 'session')} "
+        "follow from each other and the kernel"
     )
     for name, (budget, spent) in report.roots.items():
         print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
@@ -120,8 +118,8 @@ def _upgrade(arguments: Namespace) -> int:
         print("✓ it is of this version's format already: nothing was changed")
         return 0
     print(
-        f"✓ {older.head.seq + 1:,} entries of {older.sessions:,} sessions were followed, and are kept as "
-        "they are: programs begin anew, with what was charged"
+        f"✓ {counted(older.head.seq + 1, 'entry', 'entries')} of {counted(older.sessions, 'session')} were "
+        "followed, and are kept as they are: programs begin anew, with what was charged"
     )
     for name, (budget, spent) in report.roots.items():
         print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")

@@ -1,8 +1,8 @@
-"""fpinq demo | check | serve | query | dataset | token | ledger"""
+"""fpinq demo | check | serve | query | explain | dataset | token | ledger"""
 
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from fpinq import __version__
@@ -11,6 +11,8 @@ from fpinq.runtime.refusals import failure_of
 
 # What a shell says of a command that the closed pipe ended.
 CLOSED_PIPE = 128 + 13
+# The same of one that Ctrl-C ended.
+STOPPED = 128 + 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,36 +28,67 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    parser = ArgumentParser(prog="fpinq", description="Featherweight PINQ: private queries, checked rules.")
-    parser.add_argument("--version", action="version", version=f"fpinq {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-
-    from fpinq.cli import check, datasets, demo, ledger, query, serve, tokens
-
-    demo_parser = commands.add_parser("demo", help="a tour of the kernel: the paper's figure and Listing 1")
-    demo_parser.set_defaults(run=demo.run)
-    check_parser = commands.add_parser("check", help="check the theorem exhaustively over small tables")
-    check.add_arguments(check_parser)
-    check_parser.set_defaults(run=check.run)
-    serve_parser = commands.add_parser("serve", help="the protected system over HTTP")
-    serve.add_arguments(serve_parser)
-    serve_parser.set_defaults(run=serve.run)
-    query_parser = commands.add_parser("query", help="one question to a server")
-    query.add_arguments(query_parser)
-    query_parser.set_defaults(run=query.run)
-    dataset_parser = commands.add_parser("dataset", help="the data sets of a server")
-    datasets.add_arguments(dataset_parser)
-    dataset_parser.set_defaults(run=datasets.run)
-    token_parser = commands.add_parser("token", help="who may ask, audit or own")
-    tokens.add_arguments(token_parser)
-    token_parser.set_defaults(run=tokens.run)
-    ledger_parser = commands.add_parser("ledger", help="what was charged and released: show, verify, head")
-    ledger.add_arguments(ledger_parser)
-    ledger_parser.set_defaults(run=ledger.run)
-
-    parsed = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:
+        print(_WELCOME)
+        return 0
+    parsed = _parser().parse_args(given)
     try:
         return int(parsed.run(parsed))
     except FpinqError as error:
         print(f"fpinq: {error}", file=sys.stderr)
         return failure_of(error).exit_code
+    except KeyboardInterrupt:
+        print("fpinq: stopped", file=sys.stderr)
+        return STOPPED
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="fpinq",
+        description="Featherweight PINQ: private queries, checked rules.",
+        epilog=_EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"fpinq {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    from fpinq.cli import check, datasets, demo, explain, ledger, query, serve, tokens
+
+    for name, module, text in (
+        ("demo", demo, "a tour of the kernel: the paper's figure and Listing 1"),
+        ("check", check, "check the theorem exhaustively over small tables"),
+        ("serve", serve, "the protected system over HTTP"),
+        ("query", query, "one question to a server"),
+        ("explain", explain, "what a table of a server is made of, its scaling factor and price: free"),
+        ("dataset", datasets, "the data sets of a server"),
+        ("token", tokens, "who may ask, audit or own"),
+        ("ledger", ledger, "what was charged and released: show, spending, verify, backup"),
+    ):
+        command = commands.add_parser(name, help=text)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+_WELCOME = """\
+fpinq: questions about sensitive tables, with a privacy guarantee that no client program can break.
+
+  fpinq demo                     what the kernel charges, step by step
+  fpinq dataset add …            put a table under a budget
+  fpinq token create alice       let somebody ask
+  fpinq serve                    serve them over HTTP
+  fpinq query people count       ask from the shell (fpinq query --help has examples)
+  fpinq ledger spending LEDGER   who spent what
+  fpinq check                    the theorem, over every small program
+
+From Python: import fpinq as fp; data = fp.protect("people.parquet", budget=1)
+All commands: fpinq --help"""
+
+_EXIT_CODES = """
+exit codes:
+  0  done                                    4  no token, or not for its role
+  1  what was checked does not hold          5  frozen, or the data has changed
+  2  a mistake in what was asked             6  ledger, engine or server cannot be reached
+  3  ⊥: the budget does not allow it         7  failed after the charge, which stands
+ 70  an invariant does not hold: stop and look"""

@@ -1,8 +1,11 @@
-"""A line that shows how far long work has come; silent where nobody is looking."""
+"""How far long work has come: a line that is drawn again in a terminal, a new one now and then in a pipe."""
 
 import sys
 import time
 from types import TracebackType
+
+# How often somebody who reads a pipe or a log is told.
+EVERY_SECONDS = 10.0
 
 
 class Progress:
@@ -11,9 +14,11 @@ class Progress:
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total = what, total
         self._done, self._began = 0, time.monotonic()
+        self._told = self._began
 
     def __enter__(self) -> "Progress":
-        self._draw("")
+        if sys.stderr.isatty():
+            self._draw("")
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -23,13 +28,19 @@ class Progress:
     def advance(self, note: str) -> None:
         """One more piece of the work is done."""
         self._done += 1
-        self._draw(note)
+        if sys.stderr.isatty():
+            self._draw(note)
+        elif time.monotonic() - self._told >= EVERY_SECONDS:
+            self._told = time.monotonic()
+            print(
+                f"{self._what} {self._done}/{self._total}  {self._after(note)}", file=sys.stderr, flush=True
+            )
 
     def _draw(self, note: str) -> None:
-        if not sys.stderr.isatty():
-            return
         full = 24 * self._done // max(self._total, 1)
         bar = "█" * full + "░" * (24 - full)
-        seconds = time.monotonic() - self._began
-        line = f"\r\033[K{self._what} {bar} {self._done}/{self._total}  {note}  {seconds:.0f} s"
+        line = f"\r\033[K{self._what} {bar} {self._done}/{self._total}  {self._after(note)}"
         print(line, end="", file=sys.stderr, flush=True)
+
+    def _after(self, note: str) -> str:
+        return f"{note}  {time.monotonic() - self._began:.0f} s"

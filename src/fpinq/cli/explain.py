@@ -1,0 +1,37 @@
+"""fpinq explain: what is public about a server's tables, and what a plan of them costs. Free of charge."""
+
+from argparse import ArgumentParser, Namespace
+
+from fpinq.cli.output import add_forms, print_facts, print_rows
+from fpinq.cli.query import add_server, connected, expression, table_of
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `fpinq explain`."""
+    add_server(parser)
+    parser.add_argument(
+        "dataset", nargs="?", help="its name; of several tables, dataset.table; all without one"
+    )
+    parser.add_argument("--where", action="append", default=[], help='such as "x.age > 17"')
+    parser.add_argument("--epsilon", default="1", help="the ε whose price is shown; by default %(default)s")
+    add_forms(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Print the derivation with its scaling factors, the price and what is left."""
+    catalog = connected(arguments)
+    if arguments.dataset is None:
+        print_rows(arguments, ["data set"], [[name] for name in catalog], "this server has no data sets yet")
+        return 0
+    table = table_of(catalog, arguments.dataset)
+    for predicate in arguments.where:
+        table = table.where(expression(predicate))
+    if arguments.json or arguments.csv:
+        columns = ", ".join(f"{name} {type_}" for name, type_ in table.schema.items())
+        facts = {"columns": columns, "scaling factor": table.scaling_factor}
+        print_facts(
+            arguments, {**facts, "price": str(table.price(arguments.epsilon)), "left": str(table.remaining)}
+        )
+        return 0
+    print(table.explain(), table, sep="\n\n")
+    return 0
