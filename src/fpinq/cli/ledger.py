@@ -1,41 +1,47 @@
-"""fpinq ledger show | verify | head | upgrade: the trace, whether it is whole, where it ends, its format."""
+"""fpinq ledger show | spending | verify | head | backup | restore | upgrade."""
 
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 
 from fpinq.cli.options import number
+from fpinq.cli.output import add_forms, print_facts, print_rows
 from fpinq.cli.progress import Progress
 from fpinq.cli.words import counted
+
+if TYPE_CHECKING:
+    from fpinq.ledger.verify import Report
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `fpinq ledger`."""
-    what = parser.add_subparsers(dest="what", required=True, metavar="show | verify | head | upgrade")
-    for name, text in (
-        ("show", "the trace, as the paper writes it"),
-        ("verify", "recompute the chain, and take every step again through the kernel"),
-        ("head", "the number and hash of the last entry: keep it elsewhere"),
-        ("upgrade", "from an older format to this one, with all that was charged"),
-    ):
-        command = what.add_parser(name, help=text)
+    what = parser.add_subparsers(dest="what", required=True, metavar=" | ".join(_COMMANDS))
+    commands = {}
+    for name, (text, _) in _COMMANDS.items():
+        command = commands[name] = what.add_parser(name, help=text)
         command.add_argument("ledger", help="a file, or a postgresql:// address")
-        if name == "verify":
-            command.add_argument(
-                "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
-            )
-            command.add_argument(
-                "--jobs", type=number, default=os.cpu_count() or 1, help="how many processes to use"
-            )
-        if name == "show":
-            command.add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
-            command.add_argument(
-                "--format",
-                type=int,
-                metavar="N",
-                help="the entries of format N, from before an upgrade",
-            )
+    for name in ("show", "spending", "head", "verify"):
+        add_forms(commands[name])
+    for name in ("verify", "restore"):
+        commands[name].add_argument(
+            "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
+        )
+    commands["verify"].add_argument(
+        "--jobs", type=number, default=os.cpu_count() or 1, help="how many processes to use"
+    )
+    for name in ("show", "spending"):
+        commands[name].add_argument("--after", type=int, default=-1, metavar="SEQ", help="only later entries")
+    commands["show"].add_argument(
+        "--format", type=int, metavar="N", help="the entries of format N, from before an upgrade"
+    )
+    commands["spending"].add_argument(
+        "--each", action="store_true", help="every query that was charged or refused, not only the sums"
+    )
+    commands["backup"].add_argument("to", help="a file that does not exist yet")
+    commands["restore"].add_argument("to", help="where the ledger is to be: a file that does not exist")
 
 
 def run(arguments: Namespace) -> int:
@@ -43,8 +49,7 @@ def run(arguments: Namespace) -> int:
     from fpinq.ledger.errors import LedgerCorrupt
 
     try:
-        commands = {"show": _show, "verify": _verify, "head": _head, "upgrade": _upgrade}
-        return commands[arguments.what](arguments)
+        return _COMMANDS[arguments.what][1](arguments)
     except LedgerCorrupt as error:
         print(f"✗ {error if error.seq >= 0 else error.what}", file=sys.stderr)
         return 1
@@ -56,18 +61,52 @@ def _head(arguments: Namespace) -> int:
 
     with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
         head = Pages(statements).head()
-    print(f"{head.seq} {head.hash}")
+    if arguments.json or arguments.csv:
+        print_facts(arguments, {"seq": head.seq, "hash": head.hash})
+    else:
+        print(f"{head.seq} {head.hash}")
     return 0
 
 
 def _verify(arguments: Namespace) -> int:
     from fpinq.ledger import open_store
     from fpinq.ledger.verify import verify
+
+    with closing(open_store(arguments.ledger, create=False)) as store, _progress("verifying") as show:
+        report = verify(store, _expected(arguments), show, arguments.jobs)
+    if arguments.json or arguments.csv:
+        left = {f"left of {name}": budget - spent for name, (budget, spent) in report.roots.items()}
+        facts = {"entries": report.entries, "sessions": report.sessions, "unanswered": report.unanswered}
+        print_facts(arguments, {**facts, **left, "seq": report.head.seq, "hash": report.head.hash})
+        return 0
+    print(f"✓ {_followed(report)} follow from each other and the kernel")
+    _print_left(report)
+    if report.unanswered:
+        print(f"  {report.unanswered:,} charged without a recorded answer: cut short, or being measured")
+    print(f"  head {report.head.seq} {report.head.hash}")
+    return 0
+
+
+def _followed(report: "Report") -> str:
+    return f"{counted(report.entries, 'entry', 'entries')} of {counted(report.sessions, 'session')}"
+
+
+def _print_left(report: "Report") -> None:
     from fpinq.model.epsilon import decimal_down
 
-    expected = arguments.expect_head.split()[-1].lower() if arguments.expect_head else None
-    with closing(open_store(arguments.ledger, create=False)) as store, Progress("verifying", 100) as progress:
-        shown = 0
+    for name, (budget, spent) in report.roots.items():
+        print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
+
+
+def _expected(arguments: Namespace) -> str | None:
+    return arguments.expect_head.split()[-1].lower() if arguments.expect_head else None
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """How far a verification has come, in hundredths."""
+    shown = 0
+    with Progress(what, 100) as progress:
 
         def show(done: int, total: int) -> None:
             nonlocal shown
@@ -75,33 +114,78 @@ def _verify(arguments: Namespace) -> int:
                 shown += 1
                 progress.advance(f"{done:,} of {total:,} entries")
 
-        report = verify(store, expected, show, arguments.jobs)
-    print(
-        f"✓ {counted(report.entries, 'entry', 'entries')} of {counted(report.sessions, 'session')} "
-        "follow from each other and the kernel"
-    )
-    for name, (budget, spent) in report.roots.items():
-        print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
-    if report.unanswered:
-        print(f"  {report.unanswered:,} charged without a recorded answer: cut short, or being measured")
+        yield show
+
+
+def _backup(arguments: Namespace) -> int:
+    from fpinq.ledger.copying import back_up
+
+    with _progress("verifying the copy") as show:
+        report = back_up(arguments.ledger, arguments.to, show)
+    print(f"✓ {_followed(report)} are in {arguments.to}, and were verified there")
     print(f"  head {report.head.seq} {report.head.hash}")
+    return 0
+
+
+def _restore(arguments: Namespace) -> int:
+    from fpinq.ledger.copying import put_back
+
+    with _progress("verifying the copy") as show:
+        report = put_back(arguments.ledger, arguments.to, _expected(arguments), show)
+    print(f"✓ {_followed(report)} are in {arguments.to}, and were verified")
+    _print_left(report)
+    if arguments.expect_head is None:
+        print(
+            "  all data sets are frozen: what was charged since the copy was made is not known, and was "
+            "learned all the same.\n  fpinq dataset unfreeze NAME, once you know what is left "
+            "(docs/operating/ledger.md)"
+        )
+    return 0
+
+
+def _spending(arguments: Namespace) -> int:
+    from fpinq.ledger import open_store
+    from fpinq.ledger.spending import charges, spendings
+    from fpinq.ledger.store import Pages
+
+    with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
+        pages = Pages(statements)
+        if arguments.each:
+            names = ["entry", "at", "analyst", "asked", "charged"]
+            rows = [
+                [seq, at, analyst, asked, " ".join(f"{root} {cost}" for root, cost in charged.items()) or "⊥"]
+                for seq, at, analyst, asked, charged in charges(pages.after(max(arguments.after, -1)))
+            ]
+            print_rows(arguments, names, rows, "nothing was asked yet")
+            return 0
+        names = ["analyst", "data set", "questions", "charged", "left of cap", "last"]
+        found = spendings(pages.after(-1))
+    each = [[one.analyst, one.root, one.questions, one.charged, one.left, one.last] for one in found]
+    print_rows(arguments, names, each, "nothing was charged yet")
     return 0
 
 
 def _show(arguments: Namespace) -> int:
     from fpinq.ledger import open_store
-    from fpinq.ledger.entries import START, body_of, parsed
+    from fpinq.ledger.entries import START, body_of
     from fpinq.ledger.notation import show_body
+    from fpinq.ledger.spending import at
     from fpinq.ledger.store import Pages
 
     after = max(arguments.after, START.seq)
     with closing(open_store(arguments.ledger, create=False)) as store, store.reading() as statements:
         pages = Pages(statements)
         older = None if arguments.format is None else pages.of_format(arguments.format)
-        for stored in pages.after(after) if older is None else older:
-            if stored.seq > after:
-                at = str(parsed(stored).get("at", ""))[:19]
-                print(f"{stored.seq:>6}  {at}  {stored.hash[:12]}  {show_body(body_of(stored))}")
+        shown = (
+            (stored.seq, at(stored), stored.hash[:12], show_body(body_of(stored)))
+            for stored in (pages.after(after) if older is None else older)
+            if stored.seq > after
+        )
+        if arguments.json or arguments.csv:
+            print_rows(arguments, ["seq", "at", "hash", "entry"], shown)
+            return 0
+        for seq, when, start_of_hash, text in shown:
+            print(f"{seq:>6}  {when}  {start_of_hash}  {text}")
     return 0
 
 
@@ -109,7 +193,6 @@ def _upgrade(arguments: Namespace) -> int:
     from fpinq.ledger import open_store
     from fpinq.ledger.upgrade import upgrade
     from fpinq.ledger.verify import verify
-    from fpinq.model.epsilon import decimal_down
 
     with closing(open_store(arguments.ledger, create=False)) as store:
         older = upgrade(store)
@@ -121,7 +204,17 @@ def _upgrade(arguments: Namespace) -> int:
         f"✓ {counted(older.head.seq + 1, 'entry', 'entries')} of {counted(older.sessions, 'session')} were "
         "followed, and are kept as they are: programs begin anew, with what was charged"
     )
-    for name, (budget, spent) in report.roots.items():
-        print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
+    _print_left(report)
     print(f"  head {report.head.seq} {report.head.hash}, which goes on from {older.head.hash}")
     return 0
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[Namespace], int]]] = {
+    "show": ("the trace, as the paper writes it", _show),
+    "spending": ("who spent what of which data set, and what is left of their caps", _spending),
+    "verify": ("recompute the chain, and take every step again through the kernel", _verify),
+    "head": ("the number and hash of the last entry: keep it elsewhere", _head),
+    "backup": ("a verified copy of a file, while it is used", _backup),
+    "restore": ("put a copy back, frozen: it has forgotten what was charged since", _restore),
+    "upgrade": ("from an older format to this one, with all that was charged", _upgrade),
+}

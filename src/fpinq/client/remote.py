@@ -10,6 +10,7 @@ import os
 import random
 import re
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -309,11 +310,11 @@ class Http:
             except TimeoutError:
                 unanswered = True
                 if time.monotonic() >= give_up_at:
-                    raise self._unavailable("it took too long") from None
+                    raise self._unavailable("it took too long", unanswered) from None
             except (OSError, HTTPException) as error:
-                failures, unanswered = failures + 1, True
+                failures, unanswered = failures + 1, unanswered or not isinstance(error, _NEVER_SENT)
                 if failures > self._retries or time.monotonic() >= give_up_at:
-                    raise self._unavailable(str(error) or type(error).__name__) from None
+                    raise self._unavailable(str(error) or type(error).__name__, unanswered) from None
             except FpinqError as error:
                 failures += 1
                 passing = isinstance(error, TooManyRequests | LedgerError)
@@ -350,7 +351,7 @@ class Http:
         except (ValueError, KeyError, TypeError):
             if response.status in FROM_A_PROXY:
                 raise ConnectionError(f"status {response.status}") from None
-            raise self._unavailable(f"not fpinq's reply, status {response.status}") from None
+            raise self._unavailable(f"not fpinq's reply, status {response.status}", sent=True) from None
 
     def _connection(self, seconds: float) -> "HTTPConnection":
         if self._process != this_process():  # a fork must not share connections
@@ -367,9 +368,18 @@ class Http:
             connection.sock.settimeout(seconds)
         return connection
 
-    def _unavailable(self, why: str) -> Unavailable:
+    def _unavailable(self, why: str, sent: bool) -> Unavailable:
         where = self._host if self._port is None else f"{self._host}:{self._port}"
-        return Unavailable(f"no reply from {where}: {why}. A query may have been charged, once at the most")
+        charged = (
+            "A query may have been charged, once at the most"
+            if sent
+            else "Nothing was sent, and nothing charged: is the server running, and is this its address?"
+        )
+        return Unavailable(f"no reply from {where}: {why}. {charged}")
+
+
+# What happens before a request has left.
+_NEVER_SENT = (ConnectionRefusedError, socket.gaierror)
 
 
 def check_spoken(by_server: str | None) -> None:

@@ -102,7 +102,10 @@ def load(path: str | Path) -> Config:
     try:
         written = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError:
-        raise ProgramError(f"no configuration at {str(path)!r}: see docs/operating/server.md") from None
+        raise ProgramError(
+            f"no configuration at {str(path)!r}: make one with fpinq dataset add NAME FILE --budget 1 "
+            "--rows-at-most 1000000, or say where it is with --config"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ProgramError(f"{str(path)!r} is not TOML: {error}") from None
     return parse(written, file.parent)
