@@ -1,5 +1,7 @@
 """fpinq query: a mistake costs nothing, and what is written means what it says."""
 
+import csv
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -155,3 +157,102 @@ def test_constants(text: str, type_: Type | None, value: Any) -> None:
 def test_what_is_no_constant_of_a_type(text: str, type_: Type) -> None:
     with pytest.raises(ProgramError):
         constant(text, type_)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["distinct_count", "x.code"],
+        ["proportion", "x.well"],
+        ["sum", "x.age", "--bounds", "0", "110"],
+        ["average", "x.age", "--bounds", "0", "110"],
+        ["variance", "x.age", "--bounds", "0", "110"],
+        ["standard_deviation", "x.age", "--bounds", "0", "110"],
+        ["median", "x.age", "--bounds", "0", "110", "--interval", "0.9"],
+        ["quantile", "x.age", "--bounds", "0", "110", "--fraction", "0.25"],
+        ["quantile", "x.age", "--bounds", "0", "110", "--fraction", "0.25", "0.75"],
+        ["minimum", "x.age", "--bounds", "0", "110"],
+        ["maximum", "x.age", "--bounds", "0", "110"],
+        ["mode", "x.code", "--candidates", "0,1"],
+        ["top", "x.code", "--candidates", "0,1,2", "--first", "2"],
+        ["histogram", "x.age", "--bounds", "0", "110", "--bins", "11"],
+        ["cdf", "x.age", "--bounds", "0", "110", "--bins", "11"],
+        ["covariance", "x.age", "x.age % 7", "--bounds", "0", "110", "--bounds", "0", "6"],
+        ["correlation", "x.age", "x.age % 7", "--bounds", "0", "110", "--bounds", "0", "6"],
+        ["count"],
+    ],
+    ids=" ".join,
+)
+def test_every_question_is_answered_for_people_and_for_programs(
+    live: Live, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in ([], ["--json"], ["--csv"]):
+        assert ask(live, "people", *asked, *EXACTLY, *form) == 0
+        out = capsys.readouterr().out
+        assert out.strip()
+        if form == ["--json"]:
+            json.loads(out)
+        if form == ["--csv"]:
+            header, *rows = csv.reader(out.splitlines())
+            assert rows
+            assert all(len(row) == len(header) for row in rows)
+
+
+def test_a_regression_is_asked_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"y": 2 * (i % 50) + 1, "z": i % 50} for i in range(1000)]
+    with serve(tmp_path, people(10**9, rows=rows)) as live:
+        bounds = ["--bounds", "0", "100", "--bounds", "0", "50"]
+        assert ask(live, "people", "regression", "x.y", "x.z", *bounds, *EXACTLY, "--json") == 0
+    found = {row["term"]: row["coefficient"] for row in json.loads(capsys.readouterr().out)}
+    assert found == pytest.approx({"intercept": 1, "z": 2}, abs=1e-4)
+
+
+def test_a_dry_run_says_the_price_and_the_error_and_asks_nothing(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dry = ["sum", "x.age", "--bounds", "0", "110", "--epsilon", "0.5", "--dry-run"]
+    assert ask(live, "people", *dry, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["price"], facts["then left"]) == ("1/2", str(10**9 - Fraction(1, 2)))
+    assert "±" in facts["expected error"]
+    assert ask(live, "people", "count", "--epsilon", str(10**10), "--dry-run") == 0
+    assert "⊥" in capsys.readouterr().out
+    assert live.left() == 10**9
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["quantile", "x.age", "--bounds", "0", "1"], "--fraction 0.25"),
+        (["top", "x.code", "--candidates", "0,1"], "--first 3"),
+        (["covariance", "x.age"], '"x.age" "x.hours"'),
+        (["sum", "x.age", "x.age"], "sum is of 1, not of 2"),
+        (["sum", "x.age", "--bins", "3"], "sum has no bins"),
+        (["sum", "x.age", "--bounds", "0", "1", "--bounds", "0", "1"], "more --bounds"),
+        (["regression", "x.age + 1", "x.age"], "a regression is of columns"),
+    ],
+)
+def test_what_a_question_needs_is_said(
+    live: Live, asked: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(live, "people", *asked) == 2
+    assert says in capsys.readouterr().err
+    assert live.left() == 10**9
+
+
+def test_explain_is_free_and_says_what_a_table_is_made_of(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ["--url", live.url, "--token", live.token()]
+    assert main(["explain", "people", "--where", "x.age > 30", *server]) == 0
+    out = capsys.readouterr().out
+    assert "scaling factor" in out
+    assert "where" in out
+    assert main(["explain", *server, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"data set": "people"}]
+    assert live.left() == 10**9
+
+
+def test_fpinq_alone_says_what_it_is_and_what_to_try(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "fpinq demo" in capsys.readouterr().out

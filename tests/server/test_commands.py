@@ -1,5 +1,6 @@
 """The owner's commands, the configuration, and a question from the shell."""
 
+import json
 import re
 import tomllib
 from datetime import date
@@ -9,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from fpinq.cli.datasets import without
 from fpinq.cli.main import main
 from fpinq.cli.serve import application
 from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Type
+from fpinq.runtime.refusals import NotAuthenticated
 from fpinq.server import load
 from fpinq.server.config import parse, seconds
 from fpinq.server.house import House
@@ -132,8 +135,8 @@ def test_listing_makes_no_ledger_and_keeps_its_columns_apart(
     assert main(["dataset", "list", "--config", config]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert [line.split() for line in shown] == [
-        ["name", "budget", "left", "unit"],
-        ["people", "0.322666", "0.322666", "a", "row"],
+        ["name", "budget", "left", "state", "unit"],
+        ["people", "0.322666", "0.322666", "open", "a", "row"],
     ]
     assert not Path(load(config).ledger).exists()
 
@@ -355,3 +358,75 @@ def test_the_exit_code_says_whose_mistake_it_was(live: Live, asked: list[str], c
 def test_a_wrong_token_and_no_server_have_exit_codes_of_their_own(live: Live) -> None:
     assert main(["query", "people", "count", "--url", live.url, "--token", "fpq_x"]) == 4
     assert main(["query", "people", "count", "--url", "http://127.0.0.1:9", "--token", "fpq_x"]) == 6
+
+
+def test_the_same_file_is_not_added_under_two_names(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was, and serve then refused."""
+    assert add(config) == 0
+    (Path(config).parent / "copy.csv").write_text(CSV)
+    before = Path(config).read_text()
+    assert added(config, "others", "copy.csv", "--budget", "1") == 2
+    assert "'others' has the data of 'people'" in capsys.readouterr().err
+    assert Path(config).read_text() == before
+
+
+def test_a_missing_configuration_says_how_to_make_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It pointed at a file of the documentation, which an installed package has not."""
+    assert main(["dataset", "list", "--config", str(tmp_path / "none.toml")]) == 2
+    assert "fpinq dataset add" in capsys.readouterr().err
+
+
+def test_a_data_set_is_shown_checked_and_removed(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert add(config, "--bounds", "age=0:110", "--cap", "alice=0.5") == 0
+    (Path(config).parent / "later.csv").write_text("age,gender\n7,1\n")
+    types = ["--schema", "age=int64", "--schema", "gender=int64"]
+    assert added(config, "later", "later.csv", "--budget", "1", "--block-of", "people", *types) == 0
+    before = Path(config).read_text()
+    capsys.readouterr()
+    assert main(["dataset", "show", "people", "--config", config, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["cap of alice"], shown["column age"]) == ("1/2", "int64, bounds [0, 110]")
+    assert main(["dataset", "check", "--config", config]) == 0
+    assert capsys.readouterr().out == "✓ people\n✓ later\n"
+    (Path(config).parent / "later.csv").write_text(CSV)
+    assert main(["dataset", "check", "--config", config]) == 2
+    assert "✗ later: 'later' has the data of 'people'" in capsys.readouterr().out
+    assert main(["dataset", "remove", "later", "--config", config]) == 0
+    assert list(load(config).data_sets) == ["people"]
+    assert before.startswith(Path(config).read_text().rstrip())
+    assert main(["dataset", "remove", "peple", "--config", config]) == 2
+    assert "did you mean 'people'" in capsys.readouterr().err
+
+
+def test_what_is_not_a_section_of_its_own_is_not_removed() -> None:
+    with pytest.raises(ProgramError, match="by hand"):
+        without('datasets = { a = { path = "x" }, b = { path = "y" } }\n', "a")
+
+
+def test_a_block_has_the_caps_of_what_it_is_a_block_of(tmp_path: Path) -> None:
+    one = {"path": "x.csv", "budget": 1, "rows_at_most": 9}
+    written = {
+        "people": {**one, "caps": {"alice": "0.5"}},
+        "tuesday": {**one, "block_of": "people"},
+        "wednesday": {**one, "block_of": "people", "caps": {"bob": "0.1"}},
+    }
+    found = parse({"datasets": written}, tmp_path).data_sets
+    assert found["tuesday"].caps == {"alice": Fraction(1, 2)}
+    assert found["wednesday"].caps == {"bob": Fraction(1, 10)}
+
+
+def test_a_rotated_token_ends_those_before_it(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert add(config) == 0
+    assert main(["token", "create", "ada", "--role", "auditor", "--config", config]) == 0
+    assert main(["token", "rotate", "ada", "--config", config]) == 0
+    first, second = capsys.readouterr().out.split()[-2:]
+    tokens = Tokens(load(config).tokens)
+    assert tokens.bearer(f"Bearer {second}").role == "auditor"
+    with pytest.raises(NotAuthenticated):
+        tokens.bearer(f"Bearer {first}")
+    assert main(["token", "revoke", "ada", "--config", config]) == 0
+    with pytest.raises(NotAuthenticated):
+        tokens.bearer(f"Bearer {second}")
+    assert main(["token", "rotate", "bob", "--config", config]) == 2

@@ -1,30 +1,34 @@
-"""fpinq dataset add | list | freeze | unfreeze: what a server holds."""
+"""fpinq dataset add | list | show | check | remove | freeze | unfreeze: what a server holds."""
 
 import json
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpinq.cli.constants import constant, number
 from fpinq.cli.options import number as whole
+from fpinq.cli.output import add_forms, print_facts, print_rows
 from fpinq.engines.registry import KINDS
-from fpinq.model.epsilon import decimal_down
-from fpinq.model.errors import ProgramError
+from fpinq.model.errors import FpinqError, ProgramError, suggest
 from fpinq.model.expressions import Type
+
+if TYPE_CHECKING:
+    from fpinq.server.config import Config, DataSet
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `fpinq dataset`."""
     commands = parser.add_subparsers(
-        dest="dataset_command", required=True, metavar="add | list | freeze | unfreeze"
+        dest="dataset_command", required=True, metavar=" | ".join(("add", "list", *_VERBS))
     )
     add = commands.add_parser("add", help="write a data set into the configuration")
     add.add_argument("name")
     add.add_argument("path", help="a parquet or csv file, a glob, or a table of a database")
     add.add_argument("--budget", required=True, help="what may be spent on it in all, such as 1 or 0.5")
     add.add_argument("--engine", default="duckdb")
+    add.add_argument("--block-of", metavar="NAME", help="the data set that grows by this one")
     add.add_argument("--unit", help="the column that says whose row it is")
     add.add_argument("--rows-per-unit", type=whole, help="how many rows one unit may have")
     add.add_argument("--rows-at-most", type=whole, help="how many rows it can have: a public promise")
@@ -38,14 +42,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--dialect", action="append", default=[], metavar="dates=%%d/%%m/%%Y", help="how csv is written"
     )
     add.add_argument("--cap", action="append", default=[], metavar="alice=0.5", help="an analyst's share")
-    names = [commands.add_parser(verb, help=text) for verb, text in _VERBS.items()]
-    for command in names:
-        command.add_argument("name")
-    for command in (add, *names, commands.add_parser("list", help="the data sets and what is left of them")):
+    names = {verb: commands.add_parser(verb, help=text) for verb, text in _VERBS.items()}
+    for verb, command in names.items():
+        command.add_argument("name", nargs="?" if verb == "check" else None)
+    listed = commands.add_parser("list", help="the data sets and what is left of them")
+    for command in (listed, names["show"]):
+        add_forms(command)
+    for command in (add, *names.values(), listed):
         command.add_argument("--config", default="fpinq.toml", help="the owner's configuration")
 
 
-_VERBS = {"freeze": "refuse all its queries, at once", "unfreeze": "let it be asked again"}
+_VERBS = {
+    "show": "what is public of one, and what is left of it",
+    "check": "read it as a server would, and say what is wrong; all without a name",
+    "remove": "take it out of the configuration; what was charged stays in the ledger",
+    "freeze": "refuse all its queries, at once",
+    "unfreeze": "let it be asked again",
+}
 
 
 def run(arguments: Namespace) -> int:
@@ -55,6 +68,12 @@ def run(arguments: Namespace) -> int:
             return _add(arguments)
         case "list":
             return _list(arguments)
+        case "show":
+            return _show(arguments)
+        case "check":
+            return _check(arguments)
+        case "remove":
+            return _remove(arguments)
         case verb:
             return _freeze(arguments, verb == "freeze")
 
@@ -63,11 +82,12 @@ def _add(arguments: Namespace) -> int:
     from fpinq.engines.rows import states_types
     from fpinq.server.config import load, parse
     from fpinq.server.house import check_columns
-    from fpinq.server.oversight import schemas
+    from fpinq.server.oversight import check_new_data, schemas
 
     file, name = Path(arguments.config), arguments.name
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    if before and name in load(file).data_sets:
+    others = load(file).data_sets if before else {}
+    if name in others:
         raise ProgramError(f"there is a data set {name!r} already")
     if arguments.rows_at_most is None:
         raise ProgramError(
@@ -78,6 +98,7 @@ def _add(arguments: Namespace) -> int:
     # What the server would refuse is refused here, where it is written.
     given = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
     found = schemas(given)
+    check_new_data(given, others.values())
     stated = given.tables[name].schema is not None
     if found is not None and not stated and not states_types(given.tables[name].source):
         settings["schema"] = {column: type_.value for column, type_ in found[name].columns}
@@ -90,7 +111,7 @@ def _add(arguments: Namespace) -> int:
     after = before + ("\n" if before else "") + "\n".join(lines) + "\n"
     parse(tomllib.loads(after), file.parent)
     file.write_text(after, encoding="utf-8")
-    print(f"{name} is in {file}; a server that is running has it after a restart")
+    print(f"{name} is in {file}; a server that is running has it in a moment")
     return 0
 
 
@@ -101,6 +122,7 @@ def _settings(arguments: Namespace) -> dict[str, Any]:
         "table" if kind is not None and kind.is_database else "path": arguments.path,
         "engine": arguments.engine,
         "budget": arguments.budget,
+        "block_of": arguments.block_of,
         "unit": arguments.unit,
         "rows_per_unit": arguments.rows_per_unit,
         "rows_at_most": arguments.rows_at_most,
@@ -156,25 +178,132 @@ def _list(arguments: Namespace) -> int:
 
     config = load(arguments.config)
     left, frozen = state(config)
-    rows = [("name", "budget", "left", "", "unit")]
-    for name, data_set in config.data_sets.items():
-        remaining = decimal_down(left.get(name, data_set.budget))
-        mark = "frozen" if name in frozen else ""
-        rows.append((name, decimal_down(data_set.budget), remaining, mark, data_set.unit or "a row"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, budget, remaining, mark, unit in rows:
-        numbers = f"{budget:>{widths[1]}}  {remaining:>{widths[2]}}"
-        print(f"{name:<{widths[0]}}  {numbers}  {mark:<{widths[3]}}  {unit}")
+    rows = [
+        [
+            name,
+            found.budget,
+            left.get(name, found.budget),
+            "frozen" if name in frozen else "open",
+            found.unit or "a row",
+        ]
+        for name, found in config.data_sets.items()
+    ]
+    print_rows(
+        arguments, ["name", "budget", "left", "state", "unit"], rows, "no data sets yet: fpinq dataset add"
+    )
     return 0
 
 
-def _freeze(arguments: Namespace, frozen: bool) -> int:
+def _show(arguments: Namespace) -> int:
+    from fpinq.server.oversight import schemas, state
+
+    config, data_set = _found(arguments)
+    left, frozen = state(config)
+    name = data_set.name
+    facts: dict[str, object] = {
+        "name": name,
+        "engine": data_set.engine,
+        "budget": data_set.budget,
+        "left": left.get(name, data_set.budget),
+        "state": "frozen" if name in frozen else "open",
+        "unit": data_set.unit or "a row",
+    }
+    if data_set.block_of is not None:
+        facts["block of"] = data_set.block_of
+    for analyst, cap in data_set.caps.items():
+        facts[f"cap of {'everybody else' if analyst == '*' else analyst}"] = cap
+    types = schemas(data_set) or {}
+    for table, known in data_set.tables.items():
+        of = "" if len(data_set.tables) == 1 else f"{table}: "
+        facts[f"{of}source"] = str(known.source)
+        facts[f"{of}rows at most"] = known.rows_at_most
+        if known.rows_per_unit is not None:
+            facts[f"{of}rows per unit"] = known.rows_per_unit
+        for column, type_ in types[table].columns if table in types else ():
+            public = ", ".join(f"{what} {value}" for what, value in known.columns.get(column, {}).items())
+            facts[f"{of}column {column}"] = f"{type_.value}{', ' if public else ''}{public}"
+    print_facts(arguments, facts)
+    return 0
+
+
+def _check(arguments: Namespace) -> int:
+    """2 if something is wrong with one of them."""
     from fpinq.server.config import load
-    from fpinq.server.oversight import freeze
+    from fpinq.server.house import check_columns
+    from fpinq.server.oversight import check_new_data, schemas
+
+    config = load(arguments.config)
+    wrong = 0
+    for data_set in config.data_sets.values() if arguments.name is None else [_found(arguments)[1]]:
+        try:
+            found = schemas(data_set)
+            if found is not None:
+                check_columns(data_set, found)
+            check_new_data(data_set, config.data_sets.values())
+        except FpinqError as error:
+            wrong += 1
+            print(f"✗ {data_set.name}: {error}")
+        else:
+            print(f"✓ {data_set.name}" + ("" if found is not None else ": only its own engine can read it"))
+    return 2 if wrong else 0
+
+
+def _remove(arguments: Namespace) -> int:
+    _, data_set = _found(arguments)
+    file = Path(arguments.config)
+    file.write_text(without(file.read_text(encoding="utf-8"), data_set.name), encoding="utf-8")
+    print(
+        f"{data_set.name} is no longer in {file}; a server that is running holds it until a restart, and the "
+        "ledger remembers what was charged"
+    )
+    return 0
+
+
+def without(written: str, name: str) -> str:
+    """A configuration without a data set, every other line as it was; ProgramError where that cannot be."""
+    kept, own = [], False
+    for line in written.splitlines(keepends=True):
+        if line.startswith("["):
+            own = _header(line)[:2] == ["datasets", name]
+        if not own:
+            kept.append(line)
+    after = "".join(kept)
+    expected = tomllib.loads(written)
+    del expected["datasets"][name]
+    found = tomllib.loads(after)
+    if {**found, "datasets": found.get("datasets", {})} != expected:
+        raise ProgramError(f"{name} is not written in a section of its own: take it out by hand")
+    return after
+
+
+def _header(line: str) -> list[str]:
+    """The names in a section's first line; none if it is not one alone."""
+    try:
+        found: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return []
+    names = []
+    while isinstance(found, Mapping) and len(found) == 1:
+        ((name, found),) = found.items()
+        names.append(name)
+    return names
+
+
+def _found(arguments: Namespace) -> tuple["Config", "DataSet"]:
+    from fpinq.server.config import load
 
     config = load(arguments.config)
     if arguments.name not in config.data_sets:
-        raise ProgramError(f"no data set {arguments.name!r} in {arguments.config}")
+        raise ProgramError(
+            f"no data set {arguments.name!r} in {arguments.config}{suggest(arguments.name, config.data_sets)}"
+        )
+    return config, config.data_sets[arguments.name]
+
+
+def _freeze(arguments: Namespace, frozen: bool) -> int:
+    from fpinq.server.oversight import freeze
+
+    config, _ = _found(arguments)
     freeze(config, arguments.name, frozen)
     print(f"{arguments.name} is {'frozen' if frozen else 'open again'}")
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from fpinq.cli import questions
 from fpinq.cli.constants import constant
-from fpinq.cli.options import number
+from fpinq.cli.options import number, share
 from fpinq.cli.output import add_forms, print_facts
 from fpinq.cli.questions import QUESTIONS
 from fpinq.model.epsilon import decimal_down
@@ -53,10 +53,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--bins", type=number, help="into how many bins")
     parser.add_argument(
-        "--fraction", nargs="+", metavar="F", help="how far up, such as 0.25; several are one query"
+        "--fraction",
+        type=share,
+        nargs="+",
+        metavar="F",
+        help="how far up, such as 0.25; several are one query",
     )
     parser.add_argument(
-        "--interval", metavar="0.95", help="with an interval of this confidence, from the same ε"
+        "--interval", type=share, metavar="0.95", help="with an interval of this confidence, from the same ε"
     )
     parser.add_argument(
         "--candidates", type=_listed, metavar="A,B,…", help="the public values to choose from"

@@ -52,9 +52,9 @@ def run(arguments: Namespace) -> int:
     os.environ["FPINQ_CONFIG"] = arguments.config
     os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
     os.environ["FPINQ_WORKERS"] = str(arguments.workers)
-    app: Any = application(new_ledger=arguments.new_ledger)
-    house = app.state.house
     alone = arguments.workers == 1
+    app: Any = application(new_ledger=arguments.new_ledger, watching=alone)
+    house = app.state.house
     if not alone:
         house.close()  # each worker loads its own
     listening = _listen(arguments.host, arguments.port)
@@ -88,12 +88,13 @@ _NO_ANCHOR = (
 )
 
 
-def application(*, new_ledger: bool = False) -> Any:
+def application(*, new_ledger: bool = False, watching: bool = True) -> Any:
     """The application of one worker process, from what `run` left in the environment."""
     from fpinq.engines import owner
     from fpinq.server import create_app, load
     from fpinq.server.config import seconds
     from fpinq.server.connections import Connection
+    from fpinq.server.reloading import watch
 
     if not owner.goes_somewhere():  # whoever starts a server is the owner: this is their terminal
         owner.write_to(logging.StreamHandler(sys.stderr))
@@ -103,7 +104,10 @@ def application(*, new_ledger: bool = False) -> Any:
     if quantum:
         config = replace(config, quantum_seconds=seconds(quantum))
     Connection.configure(float(config.quantum_seconds))
-    return create_app(config)
+    app = create_app(config)
+    if watching:
+        watch(app.state.house, os.environ["FPINQ_CONFIG"])
+    return app
 
 
 def needs_server() -> None:

@@ -6,7 +6,7 @@ A TOML file; see docs/operating/server.md. `fpinq dataset add` writes into it.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from math import isfinite
@@ -118,10 +118,7 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
     limits = _mapping(written.get("limits", {}), "limits")
     _check_keys(limits, set(Limits.__dataclass_fields__), "limits")
     return Config(
-        data_sets={
-            name: _data_set(name, _mapping(given, f"datasets.{name}"), folder)
-            for name, given in _mapping(written.get("datasets", {}), "datasets").items()
-        },
+        data_sets=_data_sets(_mapping(written.get("datasets", {}), "datasets"), folder),
         tokens=folder / _text(written.get("tokens", "fpinq.tokens"), "tokens"),
         ledger=ledger if is_url(ledger) else str(folder / ledger),
         anchor=_anchor(written, folder),
@@ -210,6 +207,16 @@ def _postgres(given: Mapping[str, Any]) -> dict[str, Any]:
         **address,
         "contents": {table: _text(text, f"postgres.contents.{table}") for table, text in contents.items()},
     }
+
+
+def _data_sets(written: Mapping[str, Any], folder: Path) -> dict[str, DataSet]:
+    """All of them; a block has the caps of what it is a block of, unless it says others."""
+    found: dict[str, DataSet] = {}
+    for name, given in written.items():
+        data_set = _data_set(name, _mapping(given, f"datasets.{name}"), folder)
+        base = found.get(data_set.block_of or "")
+        found[name] = data_set if base is None or "caps" in given else replace(data_set, caps=base.caps)
+    return found
 
 
 def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:

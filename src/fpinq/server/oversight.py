@@ -1,10 +1,11 @@
 """What the owner's commands read and change, whether a server runs or not: columns, and a server's ledger."""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 
+from fpinq.engines.files import Pin, hashes_of, is_files, resolve
 from fpinq.engines.registry import KINDS, made
 from fpinq.ledger import Ledger, open_ledger
 from fpinq.model.errors import BadData, ProgramError
@@ -30,6 +31,27 @@ def schemas(data_set: DataSet) -> dict[str, Schema] | None:
         if data_set.unit is not None and data_set.unit not in schema.names():
             raise BadData(f"datasets.{data_set.name}: {name} has no column {data_set.unit!r}")
     return found
+
+
+def check_new_data(data_set: DataSet, others: Iterable[DataSet]) -> None:
+    """ProgramError if files of a data set have the bytes of another's: they would have two budgets."""
+    own = set(_hashes(data_set))
+    for other in others:
+        if other.name != data_set.name and not own.isdisjoint(_hashes(other)):
+            raise ProgramError(
+                f"{data_set.name!r} has the data of {other.name!r}, and data has one budget, whatever it is "
+                f"called: ask {other.name!r}"
+            )
+
+
+def _hashes(data_set: DataSet) -> list[str]:
+    """What the files of a data set hold; nothing of what is not in files here."""
+    pins: list[Pin] = []
+    for table in data_set.tables.values():
+        if KINDS[data_set.engine].reads_here and is_files(table.source):
+            with suppress(BadData):  # files that are not there are the concern of whoever reads them
+                pins += resolve(table.source).pins
+    return list(hashes_of(tuple(pins)))
 
 
 def state(config: Config) -> tuple[Mapping[str, Fraction], set[str]]:

@@ -91,15 +91,25 @@ class Tokens:
             )
         return f"fpq_{identity}_{secret}"
 
-    def revoke(self, identity: str) -> None:
-        """End a token at once, in every server on this file."""
+    def revoke(self, whose: str) -> int:
+        """End a token, by its id, or all of a person, at once, in every server on this file; how many."""
         with self._connection() as connection:
-            changed = connection.execute(
-                "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?",
-                (int(self._clock()), identity),
-            )
-            if not changed.rowcount:
-                raise ProgramError(f"no token has the id {identity!r}: see fpinq token list")
+            for column in ("id", "name"):
+                changed = connection.execute(
+                    f"UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE {column} = ?",
+                    (int(self._clock()), whose),
+                )
+                if changed.rowcount:
+                    return changed.rowcount
+        raise ProgramError(f"no token has the id {whose!r}, and nobody that name: see fpinq token list")
+
+    def rotate(self, whose: str, seconds: int | None = None) -> str:
+        """A new token for a person, in their role; all that they had end at once."""
+        roles = [token.role for token in self.listed() if token.name == whose]
+        if not roles:
+            raise ProgramError(f"nobody of the name {whose!r} has a token: see fpinq token list")
+        self.revoke(whose)
+        return self.create(whose, roles[-1], seconds)
 
     def listed(self) -> list[TokenFacts]:
         """All tokens, oldest first."""
