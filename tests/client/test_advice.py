@@ -4,6 +4,7 @@ import math
 import sys
 import traceback
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,14 @@ def words(call: Callable[[], object]) -> str:
         ("nunique", "noisy_distinct_count"),
         ("value_counts", "noisy_histogram"),
         ("groupby", "group_by"),
+        ("noisy_stdev", "noisy_standard_deviation"),
+        ("noisy_total", "noisy_sum"),
+        ("crosstab", "pivot()"),
+        ("aggregate", "query"),
+        ("dropna", "is_null"),
+        ("fillna", "fill_null"),
+        ("drop", "select"),
+        ("apply", "select"),
         ("noisy_cuont", "noisy_count"),
     ],
 )
@@ -79,6 +88,14 @@ def test_epsilon_comes_first_and_whoever_puts_it_last_is_told(people: fp.Table, 
     assert people.remaining == before
 
 
+def test_every_question_says_so(people: fp.Table) -> None:
+    for name in (name for name in dir(people) if name.startswith("noisy_")):
+        method = getattr(people, name)
+        needed = [p for p in signature(method).parameters.values() if p.default is p.empty]
+        others: list[object] = [0.1, *["city"] * 3][: max(len(needed) - 1, 0 if name == "noisy_count" else 1)]
+        assert "ε comes first" in words(lambda m=method, o=others: m("age", *o)), name  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("first", ["1e999", -1, float("nan"), None, True])
 def test_a_bad_epsilon_in_its_place_is_not_told_to_come_first(people: fp.Table, first: Any) -> None:
     assert "comes first" not in words(lambda: people.noisy_count(first))
@@ -117,6 +134,12 @@ def test_a_count_of_groups_says_that_it_counts_groups(people: fp.Table) -> None:
     assert "by age // 20" in str(people.group_by(_.age // 20).noisy_count(SURE))
     assert "by a, b" in str(people.group_by({"a": "age", "b": "city"}).noisy_count(SURE))
     assert "by=" in words(lambda: people.group_by("city").mean)
+
+
+def test_a_statistic_of_a_column_over_groups_is_told_where_to_ask(people: fp.Table) -> None:
+    said = words(lambda: people.group_by("city").noisy_average(1, "age", bounds=(0, 110)))
+    assert "table.query(ε, fp.average('age'), by=f, keys=[…])" in said
+    assert "lambda g: g.average(lambda x: x.age)" in said
 
 
 # ── where a mistake is shown ─────────────────────────────────────────────────────────

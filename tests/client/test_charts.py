@@ -88,16 +88,34 @@ EVERY: dict[str, Callable[[fp.Table], Any]] = {
     "different questions": lambda t: t.query(
         1, {"Ulm": fp.count(), "Bonn": fp.quantiles([0.2, 0.8], "age", (0, 90))}, by="city"
     ),
+    "keys of different kinds": lambda t: t.query(
+        1, {"Ulm": fp.quantile(0.2, "age", (0, 9)), "Bonn": fp.quantiles([0.2], "age", (0, 9))}, by="city"
+    ),
+    "a minimum": lambda t: t.noisy_min(1, "age", (0, 90)),
+    "proportions by key": lambda t: t.query(1, fp.proportion("rich"), by="city", keys=CITIES),
+    "a top": lambda t: t.noisy_top(1, 2, "city", CITIES),
+    "a top by score": lambda t: t.noisy_top(1, 2, lambda x, c: x.city == c, CITIES),
+    "tops by key": lambda t: t.query(1, fp.top(2, "city", CITIES), by="rich", keys=[True, False]),
+    "a regression": lambda t: t.noisy_regression(1, "age", ["rich"], bounds={"age": (0, 90)}),
+    "regressions by key": lambda t: t.query(
+        1, fp.regression("age", ["rich"], {"age": (0, 90)}), by="city", keys=CITIES
+    ),
+    "several": lambda t: t.query(1, fp.several(n=fp.count(), age=fp.histogram("age", (0, 90), 5))),
+    "several by key": lambda t: t.query(
+        1, fp.several(n=fp.count(), age=fp.histogram("age", (0, 90), 5)), by="city", keys=CITIES
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_every_kind_of_answer_can_be_drawn_and_says_what_its_axes_are(table: fp.Table, kind: str) -> None:
     answers = EVERY[kind](table)
-    ax = answers.plot()
-    assert ax.get_ylabel()
-    assert ax.get_xlabel() or isinstance(answers, fp.Answer)
-    assert "ε = " in ax.get_title()
+    drawn = answers.plot()
+    for ax in drawn if isinstance(drawn, list) else [drawn]:
+        assert ax.get_ylabel()
+        assert ax.get_xlabel() or isinstance(answers, fp.Answer) or kind == "several"
+        assert "ε = " in ax.get_title()
+        assert ax.patches or ax.lines or ax.images
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
@@ -232,6 +250,97 @@ def test_several_names_have_an_axis_each(table: fp.Table) -> None:
     _fig, ax = plt.subplots()
     with pytest.raises(fp.BadQuery, match="2 names"):
         answers.plot(ax=ax)
+
+
+def test_a_count_beside_bins_has_an_axis_of_its_own(table: fp.Table) -> None:
+    answers = EVERY["several by key"](table)
+    counts, bins = answers.plot()
+    assert [bar.get_height() for bar in counts.patches] == [answers[city].n.value for city in CITIES]
+    assert len(bins.patches) == 15
+    assert (bins.get_xlabel(), bins.get_ylabel()) == ("age", "age")
+    assert [text.get_text() for text in bins.get_legend().get_texts()] == CITIES
+
+
+def test_answers_to_different_questions_have_an_axis_each(table: fp.Table) -> None:
+    asked = {"Ulm": fp.count(), "Bonn": fp.average("age", (0, 90)), "Kiel": fp.count()}
+    answers = table.query(1, asked, by="city")
+    counts, average = answers.plot()
+    assert [bar.get_height() for bar in counts.patches] == [answers[city].value for city in ("Ulm", "Kiel")]
+    assert (words(counts.xaxis), words(average.xaxis)) == (["Ulm", "Kiel"], ["Bonn"])
+    assert (counts.get_ylabel(), average.get_ylabel()) == ("n", "average_age")
+
+
+def test_many_names_are_in_several_rows(table: fp.Table) -> None:
+    asked = fp.several({f"n{i}": fp.sum(lambda x, i=i: x.age + i, (0, 9)) for i in range(6)})
+    axes = table.query(1, asked).plot()
+    assert [ax.get_ylabel() for ax in axes] == [f"n{i}" for i in range(6)]
+    assert {ax.get_subplotspec().get_gridspec().get_geometry() for ax in axes} == {(2, 3)}
+    _fig, given = plt.subplots(2, 3)
+    assert table.query(1, asked).plot(ax=given) == list(given.flat)
+
+
+def test_the_top_is_drawn_as_its_counts(table: fp.Table) -> None:
+    top = table.noisy_top(1, 2, "city", CITIES)
+    ax = top.plot()
+    assert [bar.get_height() for bar in ax.patches] == [count.value for count in top.counts.values()]
+    assert words(ax.xaxis) == top.value
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("city", "n")
+
+
+def test_an_intercept_does_not_dwarf_the_coefficients(table: fp.Table) -> None:
+    found = table.noisy_regression(1, "income", ["rich", "age"], bounds={"income": (0, 1000), "age": (0, 90)})
+    ax = found.plot()
+    assert words(ax.xaxis) == ["rich", "age"]
+    assert [bar.get_height() for bar in ax.patches] == [one.value for one in found.coefficients.values()]
+    assert ax.get_ylabel() == "coefficient"
+
+
+def test_many_bins_by_part_are_outlines_that_can_be_told_apart(table: fp.Table) -> None:
+    answers = table.query(1, fp.histogram("age", (0, 89)), by="city", keys=CITIES)
+    ax = answers.plot()
+    assert not ax.patches
+    assert len(ax.lines) == len(ax.collections) == 3
+    line = ax.lines[1]
+    assert list(line.get_xdata()) == [i - 0.5 for i in range(91)]
+    assert list(line.get_ydata())[:-1] == [answer.value for answer in answers["Bonn"].values()]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == CITIES
+    assert len(answers.plot(kind="bars").patches) == 270
+
+
+def test_quantiles_with_intervals_stand_at_their_fractions(table: fp.Table) -> None:
+    asked = fp.quantiles([0.1, 0.9], "age", (0, 90), interval=0.8)
+    ax = table.query(1, asked, by="city", keys=CITIES).plot()
+    assert ax.get_xlabel() == "fraction"
+    assert not ax.images
+    assert ax.get_title() == "ε = 1, 80 % intervals"
+    assert len(ax.collections) == 3  # the error bars of each city
+
+
+def test_what_is_written_in_a_cell_fits_it(table: fp.Table) -> None:
+    for interval in (None, 0.9):
+        asked = fp.median("age", (0, 90), interval=interval)
+        ax = table.query(1, asked, by=["city", "rich"], keys=PAIRS).plot()
+        assert len(ax.texts) == 6
+        assert all(len(line) < 12 for text in ax.texts for line in text.get_text().splitlines())
+
+
+def test_rows_of_a_heat_map_are_not_blurred(table: fp.Table) -> None:
+    answers = table.query(1, fp.count(), by=["age", "rich"], keys={"age": range(90), "rich": [True, False]})
+    (image,) = answers.plot().images
+    assert image.get_interpolation() == "nearest"
+
+
+def test_long_names_leave_room_for_the_chart(table: fp.Table) -> None:
+    names = ["A town with a long name", "Another town of these", "Ulm"]
+    _fig, ax = plt.subplots(layout="constrained")
+    table.query(1, fp.count(), by="city", keys=names).plot(ax=ax)
+    assert [word.replace("\n", " ") for word in words(ax.xaxis)] == names
+    assert not overlapping(ax.xaxis)
+    many = [f"{name} number {i}" for name in names for i in range(10)]
+    _fig, ax = plt.subplots(layout="constrained")
+    table.query(1, fp.count(), by="city", keys=many).plot(ax=ax)
+    assert all(len(word) <= 25 for word in words(ax.xaxis))
+    assert ax.get_position().height > 0.45
 
 
 def test_many_series_are_a_heat_map_and_bars_if_one_says_so(table: fp.Table) -> None:

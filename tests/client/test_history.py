@@ -105,6 +105,21 @@ def test_a_question_is_told_in_words(data: fp.Table) -> None:
     assert [row["asked"] for row in data.history] == ["histogram of age", "median of age", "n, old by gender"]
 
 
+def test_what_was_asked_of_expressions_and_of_several_columns_is_told_too(data: fp.Table) -> None:
+    data.noisy_sum("1/9", _.age * 2, (0, 60))
+    data.noisy_proportion("1/9", lambda x: x.age > 17)
+    data.noisy_covariance("1/9", "age", _.gender, ((0, 60), (0, 1)))
+    data.noisy_regression("1/9", "age", ["gender"], {"age": (0, 60), "gender": (0, 1)})
+    data.noisy_top("1/9", 1, "gender", [0, 1])
+    assert [row["asked"] for row in data.history] == [
+        "sum of age * 2",
+        "proportion of age > 17",
+        "covariance of age and gender",
+        "regression of age on gender",
+        "top 1 of gender",
+    ]
+
+
 def test_left_agrees_with_the_system_after_every_query(data: fp.Table) -> None:
     draw, left = random.Random(3), []
     for _i in range(20):

@@ -224,3 +224,9 @@ def test_keys_may_not_be_those_of_a_protected_table(people: fp.Table) -> None:
     for private in (people, people.partition("gender", keys=[0, 1])[0]):
         with pytest.raises(fp.BadPartition, match="may not depend on data"):
             people.query(SURE, fp.count(), by=["city", "gender"], keys=private)
+
+
+def test_keys_of_one_column_may_be_given_by_column_too(people: fp.Table) -> None:
+    assert list(people.partition("gender", keys={"gender": [0, 1]})) == [0, 1]
+    assert list(people.query(1, fp.count(), by="gender", keys={"gender": range(2)})) == [0, 1]
+    assert repr(people.partition("gender", keys=[1])) == "<1 part by gender: 1>"

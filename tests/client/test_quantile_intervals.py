@@ -194,3 +194,12 @@ def test_among_many_grid_points_ends_are_chosen_alike() -> None:
     query = Brackets(Clamp(Column("v"), 0, 5_000), (Fraction(1, 2),), (300,), (300,))
     for measured in (counts, dict(counts)):
         assert draw(query, measured, epsilon(10**6)) == pytest.approx((1_798, 1_998, 2_198), abs=4)
+
+
+def test_the_interval_that_is_printed_has_the_value_in_it() -> None:
+    table = fp.protect([{"v": i % 13} for i in range(40)], budget=10**6, schema={"v": "int64"})
+    for _i in range(60):  # at this ε values are often beyond the ends that were chosen
+        for answer in table.noisy_quantile("1/2", [0.1, 0.9], "v", (0, 12), interval=0.5).values():
+            low, high = answer.interval()
+            assert low <= answer.value <= high
+            assert str(answer) == f"{answer.value}, {low} to {high} at 50 %"

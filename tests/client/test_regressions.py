@@ -313,3 +313,18 @@ def test_the_error_is_known_before_asking() -> None:
     for query in (fp.covariance("x", "y", BOTH), fp.regression("y", ["x"]), fp.top(1, "x", [1])):
         with pytest.raises(fp.BadQuery, match="columns"):
             fp.epsilon_for(query, error=1)
+
+
+def test_one_predictor_need_not_be_a_list_and_is_found_as_it_was_given() -> None:
+    table = fp.protect([{"x": i, "y": 2 * i + 1} for i in range(9)], budget=PLENTY, engine="reference")
+
+    def twice(x: Any) -> Any:
+        return x.x * 2
+
+    found = table.noisy_regression(SURE, "y", twice, bounds={twice: (0, 16), "y": (0, 17)})
+    assert found.coefficients[twice].value == pytest.approx(1)
+    assert found.coefficients["x * 2"] is found.coefficients[twice]
+    by_name = table.noisy_regression(SURE, "y", {"double": twice}, bounds={twice: (0, 16), "y": (0, 17)})
+    assert by_name.coefficients["double"].value == by_name.coefficients[twice].value
+    with pytest.raises(fp.BadPartition, match="the keys are 'x \\* 2'"):
+        found.coefficients["x"]

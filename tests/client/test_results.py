@@ -45,7 +45,23 @@ EVERY: dict[str, tuple[Callable[[fp.Table], Any], list[str]]] = {
         lambda t: t.query(1, fp.histogram("age", (0, 60), 2), by=["city", "gender"], keys=[("Ulm", 0)]),
         ["city", "gender", "bin_lower", "bin_upper", "n"],
     ),
-    "a top": (lambda t: t.noisy_top(1, 2, "city", CITIES), ["top_city"]),
+    "a top": (lambda t: t.noisy_top(1, 2, "city", CITIES), ["rank", "city", "n"]),
+    "tops by key": (
+        lambda t: t.query(1, fp.top(2, "city", CITIES), by="gender", keys=[0, 1]),
+        ["gender", "rank", "city", "n"],
+    ),
+    "a top by score": (lambda t: t.noisy_top(1, 2, lambda x, c: x.city == c, CITIES), ["rank", "top"]),
+    "quantiles with intervals": (
+        lambda t: t.noisy_quantile(1, [0.2, 0.8], "age", (0, 60), interval=0.9), ["fraction", "quantile_age"]
+    ),
+    "coefficients": (
+        lambda t: t.noisy_regression(1, "age", ["gender"], {"age": (0, 60), "gender": (0, 1)}).coefficients,
+        ["term", "coefficient"],
+    ),
+    "several with bins": (
+        lambda t: t.query(1, fp.several(h=fp.histogram("age", (0, 60), 3), n=fp.count())),
+        ["query", "bin_lower", "bin_upper", "value"],
+    ),
     "a histogram": (lambda t: t.noisy_histogram(1, "age", (0, 60), 3), ["bin_lower", "bin_upper", "n"]),
     "of integers": (lambda t: t.noisy_histogram(1, "age", (0, 60)), ["bin_lower", "bin_upper", "n"]),
     "of keys": (lambda t: t.noisy_histogram(1, "city", keys=CITIES), ["city", "n"]),
@@ -87,7 +103,8 @@ def test_columns_say_what_they_are_in_every_frame(people: fp.Table, kind: str) -
     assert list(answers.to_dict())[: len(expected)] == expected
     assert next(csv.reader(io.StringIO(answers.to_csv()))) == expected
     rows = json.loads(answers.to_json())
-    assert list(rows if isinstance(answers, fp.Answer) else rows[0])[: len(expected)] == expected
+    assert list(rows[0] if isinstance(rows, list) else rows)[: len(expected)] == expected
+    assert isinstance(rows, dict) == (isinstance(answers, fp.Answer) and "top" not in kind)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -258,3 +275,71 @@ def test_fractions_are_numbers_in_frames(people: fp.Table) -> None:
     found = people.noisy_quantile(1, [Fraction(1, 4), Fraction(1, 2)], "age", (0, 60))
     assert found.to_pandas()["fraction"].tolist() == [0.25, 0.5]
     assert found.to_polars()["fraction"].to_list() == [0.25, 0.5]
+
+
+def test_several_of_which_one_has_bins_say_in_each_row_which_it_is(people: fp.Table) -> None:
+    asked = fp.several(h=fp.histogram("age", (0, 60), 2), n=fp.count(), q=fp.quantiles([0.5], "age", (0, 60)))
+    alone = people.query(SURE, asked)
+    assert alone.to_dict()["query"] == ["h", "h", "n", "q"]
+    assert alone.to_dict()["value"] == [
+        alone["h"][0, 30].value,
+        alone["h"][30, 60].value,
+        6,
+        alone["q"][0.5].value,
+    ]
+    by_gender = people.query(SURE, asked, by="gender", keys=[0, 1])
+    rows = by_gender.rows()
+    assert [(row["gender"], row["query"]) for row in rows] == [(g, q) for g in (0, 1) for q in "hhnq"]
+    assert "0 to 30: " in str(alone)
+    assert "(0, 30)" not in str(by_gender)
+
+
+def test_a_frame_has_the_interval_that_was_asked_for_whatever_its_confidence(people: fp.Table) -> None:
+    answers = people.query(SURE, fp.median("age", (0, 60), interval=0.5), by="gender", keys=[0, 1])
+    assert answers[0].interval() == answers[0].interval(0.5) is not None
+    assert answers[0].interval(0.9) is None
+    for row in answers.rows():
+        assert (row["low"], row["high"]) == answers[row["gender"]].interval(0.5)
+    assert answers.to_pandas(confidence=0.9)["low"].isna().all()
+
+
+def test_a_histogram_alone_has_nothing_to_pivot(people: fp.Table) -> None:
+    with pytest.raises(fp.BadQuery, match="two keys"):
+        people.noisy_histogram(1, "age", (0, 60), 3).pivot()
+    by_gender = people.query(SURE, fp.histogram("age", (0, 60), 3), by="gender", keys=[0, 1]).pivot()
+    assert by_gender.shape == (2, 3)
+
+
+def test_a_pivot_of_several_answers_in_one_place_is_refused(people: fp.Table) -> None:
+    asked = fp.several(h=fp.histogram("age", (0, 60), 2), n=fp.count())
+    answers = people.query(1, asked, by=["city", "gender"], keys=[("Ulm", 0), ("Bonn", 1)])
+    with pytest.raises(fp.BadQuery, match="several answers of the same keys"):
+        answers.pivot()
+
+
+def test_a_top_is_a_row_for_each_best_first(people: fp.Table) -> None:
+    top = people.noisy_top(SURE, 2, "gender", [0, 1])
+    assert top.to_dict() == {
+        "rank": [1, 2], "gender": top.value, "n": [3, 3], "low": [3, 3], "high": [3, 3],
+        "standard_error": [0.0, 0.0],
+    }  # fmt: skip
+    assert json.loads(top.to_json())[0]["rank"] == 1
+    assert str(people.noisy_top(SURE, 1, "city", CITIES[:1])) == "Ulm (2 ± 0)"
+    both = fp.several(n=fp.count(), top=fp.top(1, "gender", [0]))
+    assert people.query(SURE, both).rows()[0]["top"] == [0]
+
+
+def test_a_key_that_no_answer_has_says_which_there_are(people: fp.Table) -> None:
+    answers = people.query(1, fp.count(), by="city", keys=CITIES)
+    for key in ("Rom", ["Ulm"], {"city": "Rom"}):
+        with pytest.raises(fp.BadPartition, match="the keys are 'Ulm', 'Bonn', 'Kiel'"):
+            answers[key]
+        assert key not in answers
+    assert answers.get("Rom") is None
+    with pytest.raises(KeyError):
+        answers["Rom"]
+
+
+def test_amounts_in_a_dict_print_as_decimals_and_are_exact(people: fp.Table) -> None:
+    found = people.noisy_average("1/8", "age", (0, 60)).to_dict()
+    assert (str(found["epsilon"]), found["epsilon"]) == ("0.125", Fraction(1, 8))

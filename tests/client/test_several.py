@@ -110,7 +110,7 @@ def test_the_answers_are_a_table_with_a_column_for_each_name(people: fp.Table) -
     header, *rows, split = str(found).splitlines()
     assert header.split() == ["city", "gender", "n", "age"]
     assert [row.split()[:3] for row in rows] == [["Ulm", "0", "1"], ["Bonn", "1", "1"]]
-    assert split == "ε = 1000000000: 1e+09 for n and age together"
+    assert split == "ε = 1000000000: 1000000000 for n and age together"
     assert list(found.to_dict()) == [
         "city", "gender",
         "n", "n_low", "n_high", "n_standard_error",
@@ -387,3 +387,20 @@ def test_a_part_with_fewer_queries_is_not_drawn_for_again() -> None:
     told = system.act(actions.Query("r", Fraction(1), (five, primitives.Sum(Clamp(Column("a"), 0, 9))), by))
     assert told.released == ((7,) * 5, (7,))  # type: ignore[union-attr]
     assert len(drawn) == 6
+
+
+def test_answers_by_part_know_how_epsilon_was_split(people: fp.Table) -> None:
+    asked = fp.several(h=fp.histogram("age", AGES, 2), n=fp.count(), age=fp.median("age", AGES))
+    by_gender = people.query(1, asked, by="gender", keys=[0, 1])
+    assert by_gender.split is by_gender[0].split
+    assert str(by_gender.split) == "ε = 1: 0.333333… for h, 0.333333… for n, 0.333333… for age"  # as asked
+    assert str(by_gender.split) in by_gender._repr_html_()
+    averages = people.query(1, fp.average("age", AGES), by="gender", keys=[0, 1])
+    assert [what for what, _ in averages.split] == ["first look", "the rest"]
+    assert people.query(1, fp.count(), by="gender", keys=[0, 1]).split == ()
+
+
+def test_queries_without_names_are_told_to_have_them() -> None:
+    for nameless in (fp.count(), [fp.count()], "n"):
+        with pytest.raises(fp.BadQuery, match="by name"):
+            fp.several(nameless)  # type: ignore[arg-type]

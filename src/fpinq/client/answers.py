@@ -1,23 +1,26 @@
 """Answers: a released value that knows its ε, what it was charged and how far it may be off."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
-from itertools import count, islice
+from html import escape
+from itertools import islice
 from json import dumps
-from math import ceil, floor, log10, trunc
+from math import floor, log10
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
+from fpinq.client.amounts import Amount
+from fpinq.client.arithmetic import AsNumber
 from fpinq.client.columns import Columns, Confidence, Tabular, in_json, pivoted, written
-from fpinq.client.keys import UnknownPart, looked_up
-from fpinq.client.rows import Symbolic
+from fpinq.client.keys import is_known, known_key
+from fpinq.client.leaves import Leaf, as_columns, beside
 from fpinq.client.shown import even, html_facts, html_table, text_table
 from fpinq.client.spelling import show_up
 from fpinq.client.uncertainty import ChosenPoint, Uncertainty, exact_confidence
 
-# With this confidence answers are printed.
+# With this confidence answers are printed, unless an interval of another was asked for.
 PRINTED = Fraction(95, 100)
 
 Charged = Fraction | Mapping[str, Fraction]
@@ -26,22 +29,14 @@ Charged = Fraction | Mapping[str, Fraction]
 MOST_SHOWN, FIRST_SHOWN, LAST_SHOWN = 100, 20, 5
 
 
-class Leaf(NamedTuple):
-    """Single answers, by name, under the same keys."""
-
-    keys: Mapping[str, Any]
-    answers: "Mapping[str, Answer]"
-
-
-class Answer(Tabular):
+class Answer(Tabular, AsNumber):
     """A private answer. Prints as `1,234 ± 30`, the half-width of its 95 % interval.
 
     Where a number is expected, an answer is its value: float(), comparison and
     arithmetic give plain numbers. int() is for answers that are integers.
     """
 
-    __slots__ = ("_uncertainty", "charged", "epsilon", "name", "note", "split", "unit", "value")
-    __array_ufunc__ = None
+    __slots__ = ("_uncertainty", "charged", "epsilon", "name", "note", "split", "unit")
 
     def __init__(self, value: Any, epsilon: Fraction, charged: Charged, uncertainty: Uncertainty) -> None:
         self.value = value
@@ -65,7 +60,7 @@ class Answer(Tabular):
     def asked_in(self, split: tuple[tuple[str, Fraction], ...]) -> "Answer":
         """The same answer, which says for what its ε was spent, if that was more than one query."""
         said = copy(self)
-        said.split = split
+        said.split = tuple((what, Amount(amount)) for what, amount in split)
         return said
 
     @property
@@ -78,13 +73,20 @@ class Answer(Tabular):
         """Whether the interval is an approximation. Those of counts and sums are exact."""
         return self._uncertainty.approximate
 
-    def interval(self, confidence: float | Fraction = 0.95) -> tuple[Any, Any] | None:
+    @property
+    def confidence(self) -> Fraction:
+        """That of its interval, unless another is wanted: what was asked for with it, or 95 %."""
+        bracket = self._uncertainty.bracket if isinstance(self._uncertainty, ChosenPoint) else None
+        return PRINTED if bracket is None else bracket.confidence
+
+    def interval(self, confidence: Confidence = None) -> tuple[Any, Any] | None:
         """Where the exact statistic is, with this confidence. It is free: only the mechanism is looked at.
 
         A quantile has none unless it was asked for (interval=0.95), since how far a
         rank is off in value depends on the data; a choice among candidates has none.
         """
-        return self._uncertainty.interval(self.value, exact_confidence(confidence))
+        exact = self.confidence if confidence is None else exact_confidence(confidence)
+        return self._uncertainty.interval(self.value, exact)
 
     def __str__(self) -> str:
         return f"{self._number()} {self.unit}".rstrip()
@@ -96,16 +98,16 @@ class Answer(Tabular):
             return f"{show_number(self.value, None)}, {self._enclosed(self._uncertainty)}"
         if self.standard_error is None:
             return show_number(self.value, None)
-        low, high = self.interval(0.95)  # type: ignore[misc]
+        low, high = self.interval()  # type: ignore[misc]
         half = max(high - self.value, self.value - low)
         return f"{show_number(self.value, half)} ± {show_number(half, half)}"
 
     def _enclosed(self, chosen: ChosenPoint) -> str:
         """How far off a quantile is, in words: in value if that was asked for, else in ranks."""
-        if chosen.bracket is None:
+        if (ends := self.interval()) is None:
             return f"± {chosen.ranks(PRINTED):,} ranks at {_percent(PRINTED)}"
-        low, high = (show_number(end, None) for end in (chosen.bracket.low, chosen.bracket.high))
-        return f"{low} to {high} at {_percent(chosen.bracket.confidence)}"
+        low, high = (show_number(end, None) for end in ends)
+        return f"{low} to {high} at {_percent(self.confidence)}"
 
     def ranks(self, confidence: float | Fraction = 0.95) -> int | None:
         """By how many ranks a quantile is off at the most, with this confidence; None of other answers."""
@@ -122,28 +124,32 @@ class Answer(Tabular):
 
     # ── elsewhere ────────────────────────────────────────────────────────────────────
 
-    def columns(self, confidence: Confidence = 0.95) -> Columns:
-        """One row: the value, low, high and standard_error."""
-        return as_columns([Leaf({}, {self.name: self})], confidence)
+    def leaves(self) -> Iterator[Leaf]:
+        """The answer itself, under no key."""
+        yield Leaf({}, {self.name: self})
 
-    def to_dict(self, confidence: Confidence = 0.95) -> dict[str, Any]:
+    def columns(self, confidence: Confidence = None) -> Columns:
+        """One row: the value, low, high and standard_error."""
+        return as_columns(list(self.leaves()), confidence)
+
+    def to_dict(self, confidence: Confidence = None) -> dict[str, Any]:
         """The value by its name, low, high, standard_error, ε and what was charged."""
         (row,) = self.rows(confidence)
-        return row | {"epsilon": self.epsilon, "charged": self.charged}
+        return row | {"epsilon": Amount(self.epsilon), "charged": self.charged}
 
-    def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = 0.95) -> str | None:
+    def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = None) -> str | None:
         """The same as a JSON object; ε and what was charged are exact, as texts."""
-        exactly = {"epsilon": str(self.epsilon), "charged": _exactly(self.charged)}
+        exactly = {"epsilon": _exactly(self.epsilon), "charged": _exactly(self.charged)}
         return written(dumps(in_json(self.to_dict(confidence) | exactly), ensure_ascii=False), path)
 
-    def plot(self, ax: Any = None, confidence: Confidence = 0.95, **style: Any) -> Any:
+    def plot(self, ax: Any = None, confidence: Confidence = None, **style: Any) -> Any:
         """A bar with its interval, on a matplotlib axis. Needs the plot extra."""
         from fpinq.client.charts import draw  # needs matplotlib, which is slow to import
 
-        return draw([Leaf({}, {self.name: self})], (), ax, confidence, self.epsilon, style)
+        return draw(self, ax, confidence, style)
 
     def _repr_html_(self) -> str:
-        found = None if self.standard_error is None else self.interval(0.95)
+        found = None if self.standard_error is None else self.interval()
         interval = (
             "" if found is None else " to ".join(show_number(end, found[1] - found[0]) for end in found)
         )
@@ -157,109 +163,6 @@ class Answer(Tabular):
             "note": self.note,
         }
         return html_facts({name: fact for name, fact in facts.items() if fact})
-
-    # ── as a number ──────────────────────────────────────────────────────────────────
-
-    def __fpinq_value__(self) -> Any:
-        return self.value
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __int__(self) -> int:
-        if type(self.value) is int:
-            return self.value
-        raise TypeError("this answer is not a whole number: use round(answer)")
-
-    def __index__(self) -> int:
-        return int(self)
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.value, digits)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __eq__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value == _value(other)
-
-    def __lt__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value < _value(other)
-
-    def __le__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value <= _value(other)
-
-    def __gt__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value > _value(other)
-
-    def __ge__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value >= _value(other)
-
-    def __add__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value + _value(other)
-
-    def __radd__(self, other: object) -> Any:
-        return _value(other) + self.value
-
-    def __sub__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value - _value(other)
-
-    def __rsub__(self, other: object) -> Any:
-        return _value(other) - self.value
-
-    def __mul__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value * _value(other)
-
-    def __rmul__(self, other: object) -> Any:
-        return _value(other) * self.value
-
-    def __truediv__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value / _value(other)
-
-    def __rtruediv__(self, other: object) -> Any:
-        return _value(other) / self.value
-
-    def __floordiv__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value // _value(other)
-
-    def __rfloordiv__(self, other: object) -> Any:
-        return _value(other) // self.value
-
-    def __mod__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value % _value(other)
-
-    def __rmod__(self, other: object) -> Any:
-        return _value(other) % self.value
-
-    def __divmod__(self, other: object) -> Any:
-        return divmod(self.value, _value(other))
-
-    def __pow__(self, other: object) -> Any:
-        return NotImplemented if isinstance(other, Symbolic) else self.value ** _value(other)
-
-    def __rpow__(self, other: object) -> Any:
-        return _value(other) ** self.value
-
-    def __trunc__(self) -> Any:
-        return trunc(self.value)
-
-    def __floor__(self) -> Any:
-        return floor(self.value)
-
-    def __ceil__(self) -> Any:
-        return ceil(self.value)
-
-    def __neg__(self) -> Any:
-        return -self.value
-
-    def __pos__(self) -> Any:
-        return +self.value
-
-    def __abs__(self) -> Any:
-        return abs(self.value)
 
 
 class Made(Mapping[Any, Any]):
@@ -277,6 +180,9 @@ class Made(Mapping[Any, Any]):
     @cached_property
     def _numbers(self) -> dict[Any, int]:
         return dict(zip(self._keys, range(len(self._keys)), strict=True))
+
+    def __contains__(self, key: object) -> bool:
+        return (type(self._keys) is range and type(key) is int and key in self._keys) or key in self._numbers
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._keys)
@@ -301,6 +207,8 @@ class Answers(Tabular, Mapping[Any, Any]):
 
     # Whether each of them has a line of its own, under a key; or all are one line, by name.
     is_level = True
+    # Whether the key columns are of one thing, a bin, which is not to be taken apart.
+    is_one_key = False
 
     def __init__(
         self,
@@ -316,13 +224,10 @@ class Answers(Tabular, Mapping[Any, Any]):
         self.name = ""
 
     def __getitem__(self, key: Any) -> Any:
-        return self._answers[looked_up(key, self.key_columns)]
+        return self._answers[known_key(key, self.key_columns, self._answers, "answer")]
 
     def __contains__(self, key: object) -> bool:
-        try:
-            return looked_up(key, self.key_columns) in self._answers
-        except UnknownPart:
-            return False
+        return is_known(key, self.key_columns, self._answers)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._answers)
@@ -391,13 +296,23 @@ class Answers(Tabular, Mapping[Any, Any]):
         last = list(islice(self.lines(last=True), LAST_SHOWN))[::-1]
         return [*islice(self.lines(), FIRST_SHOWN), left_out, *last]
 
+    @property
+    def split(self) -> Any:
+        """For what ε was spent in each part, where that was more than one query."""
+        return getattr(next(iter(self.values()), None), "split", ())
+
+    def _footer(self) -> str:
+        """What is said once of all of them: how several queries shared ε."""
+        return "" if isinstance(self.split, tuple) else str(self.split)
+
     def __repr__(self) -> str:
-        lines, split = even(self._shown()), getattr(next(iter(self.values()), None), "split", None)
+        lines = even(self._shown())
         table = text_table(lines if len(self._header()) <= 2 else even([self._header(), *lines]))
-        return f"{table}\n{split}" if split and not isinstance(split, tuple) else table
+        return "\n".join(filter(None, (table, self._footer())))
 
     def _repr_html_(self) -> str:
-        return html_table(self._header(), even(self._shown()))
+        below = f"<p>{escape(self._footer())}</p>" if self._footer() else ""
+        return html_table(self._header(), even(self._shown())) + below
 
     # ── elsewhere ────────────────────────────────────────────────────────────────────
 
@@ -416,22 +331,22 @@ class Answers(Tabular, Mapping[Any, Any]):
         """Every single answer, under its keys."""
         for key, answer in self._listed():
             keys = self.keyed(key)
-            if isinstance(answer, Answers):
-                yield from (Leaf(beside(keys, leaf.keys), leaf.answers) for leaf in answer.leaves())
-            else:
-                yield Leaf(keys, {self.name or answer.name: answer})
+            for leaf in answer.leaves():
+                named = leaf.answers if leaf.keys or not self.name else {self.name: answer}
+                yield Leaf(beside(keys, leaf.keys), named)
 
-    def columns(self, confidence: Confidence = 0.95) -> Columns:
+    def columns(self, confidence: Confidence = None) -> Columns:
         """A column for each key, then the value by its name, low, high and standard_error."""
         return as_columns(list(self.leaves()), confidence)
 
-    def pivot(self, values: str | None = None, confidence: Confidence = 0.95) -> Any:
+    def pivot(self, values: str | None = None, confidence: Confidence = None) -> Any:
         """A pandas DataFrame with the last key across and the others down; values says of which column."""
-        across = len(self.levels()[-1].key_columns) if len(self.levels()) > 1 else 1
-        keys = [name for level in self.levels() for name in level.key_columns]
+        *above, last = self.levels()
+        across = len(last.key_columns) if above or last.is_one_key else 1
+        keys = [name for level in (*above, last) for name in level.key_columns]
         return pivoted(self.columns(confidence), keys[:-across], keys[-across:], values)
 
-    def plot(self, ax: Any = None, confidence: Confidence = 0.95, **style: Any) -> Any:
+    def plot(self, ax: Any = None, confidence: Confidence = None, **style: Any) -> Any:
         """Draw the answers with their intervals of this confidence, on a matplotlib axis (or a new one).
 
         Bars for keys, bars at their places for bins, steps for distributions, a
@@ -441,15 +356,11 @@ class Answers(Tabular, Mapping[Any, Any]):
         """
         from fpinq.client.charts import draw  # needs matplotlib, which is slow to import
 
-        return draw(list(self.leaves()), self.levels(), ax, confidence, self.epsilon, style)
+        return draw(self, ax, confidence, style)
 
 
 def _percent(confidence: Fraction) -> str:
     return f"{float(100 * confidence):.6g} %"
-
-
-def _value(other: object) -> Any:
-    return other.value if isinstance(other, Answer) else other
 
 
 def show_number(number: Any, error: Any) -> str:
@@ -461,73 +372,6 @@ def show_number(number: Any, error: Any) -> str:
         return f"{number:,.6g}"
     places = max(0, 1 - floor(log10(error))) if error and error < float("inf") else 2
     return f"{number:,.{min(places, 12)}f}"
-
-
-# ── as columns ───────────────────────────────────────────────────────────────────────
-
-
-def beside(keys: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys and more keys; two of the same name are told apart."""
-    both = dict(keys)
-    for name, key in more.items():
-        both[free(name, both)] = key
-    return both
-
-
-def free(name: str, taken: Container[str]) -> str:
-    """A name that is not taken: this one, or this and a number."""
-    others = (f"{name}_{i}" for i in count(2))
-    return name if name not in taken else next(other for other in others if other not in taken)
-
-
-def as_columns(leaves: Sequence[Leaf], confidence: Confidence) -> Columns:
-    """Keys, then of each name the value, low, high and standard_error; a value that is a pair in two columns.
-
-    If there are several names, low, high and standard_error are called by them. Answers to
-    different questions of which each leaf has one are all called `value`.
-    """
-    exact = exact_confidence(confidence)
-    names = list(dict.fromkeys(name for leaf in leaves for name in leaf.answers))
-    if len(names) > 1 and all(len(leaf.answers) == 1 for leaf in leaves):
-        leaves = [Leaf(leaf.keys, {"value": one}) for leaf in leaves for one in leaf.answers.values()]
-        names = ["value"]
-    keys = dict.fromkeys(name for leaf in leaves for name in leaf.keys)
-    columns = {name: [leaf.keys.get(name) for leaf in leaves] for name in keys}
-    numbers: set[str] = set()
-    for name in names:
-        answers = [leaf.answers.get(name) for leaf in leaves]
-        prefix = f"{name}_" if len(names) > 1 else ""
-        for column, values, is_number in _of_answers(name, prefix, answers, exact):
-            named = free(column, columns)
-            columns[named] = values
-            numbers |= {named} if is_number else set()
-    return Columns(columns, frozenset(numbers))
-
-
-def _of_answers(
-    name: str, prefix: str, answers: Sequence[Answer | None], confidence: Fraction
-) -> Iterator[tuple[str, list[Any], bool]]:
-    """The columns of answers: their names, what is in them, and whether these are numbers."""
-    values: list[Any] = [None if answer is None else answer.value for answer in answers]
-    if values and all(isinstance(value, tuple) and len(value) == 2 for value in values):
-        yield f"{name}_lower", [value[0] for value in values], True
-        yield f"{name}_upper", [value[1] for value in values], True
-    else:
-        yield name, values, all(is_number(value) for value in values)
-    ends = [_ends(answer, confidence) for answer in answers]
-    yield f"{prefix}low", [low for low, _ in ends], True
-    yield f"{prefix}high", [high for _, high in ends], True
-    yield f"{prefix}standard_error", [a if a is None else a.standard_error for a in answers], True
-
-
-def _ends(answer: Answer | None, confidence: Fraction) -> tuple[Any, Any]:
-    found = None if answer is None else answer.interval(confidence)
-    return (None, None) if found is None else found
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a number: not a condition, a text or a list."""
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
 
 
 def _exactly(charged: Charged) -> object:

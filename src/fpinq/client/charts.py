@@ -4,22 +4,31 @@
     distributions     steps, with their intervals as a band
     keys              bars; very many numbers at their places on an axis
     two keys          a heat map; or groups of bars, with a legend
-    bins by key       groups of bars, with a legend; of many keys a heat map
+    bins by key       groups of bars, with a legend; of many bins outlines, of many keys a heat map
     texts             dots: which one was chosen for which key
     pairs             bars from the one to the other
+    several queries   an axis for each: they are in different units
+    the top           its counts
+    a regression      its coefficients
 
 Colours are those of matplotlib's style, so that they can be seen on a dark ground too.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fpinq.client.answers import Answer, Answers, Leaf, is_number
+from fpinq.client.answers import Answer, Answers
 from fpinq.client.columns import Confidence, needed
+from fpinq.client.counting import TopAnswer
 from fpinq.client.histograms import BinAnswers, Distribution
+from fpinq.client.leaves import Leaf, is_number
+from fpinq.client.named import Named
+from fpinq.client.regressions import RegressionAnswers
 from fpinq.client.spelling import show_up
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
@@ -28,8 +37,14 @@ from fpinq.model.frozen import dataclass
 MANY = 20
 # Of more series than this, a legend says little.
 MOST_SERIES = 8
+# Of more bars than this, those of several series cannot be told apart.
+MOST_BARS = 80
 # So few cells of a heat map have room for their numbers.
 MOST_WRITTEN = 60
+# So many letters of a label are shown, below an axis where it is turned and beside one; or so many lines.
+MOST_BELOW, MOST_BESIDE, MOST_LINES = 24, 40, 3
+# So many axes are side by side.
+MOST_ACROSS = 4
 KINDS = ("bars", "heatmap")
 
 Key = tuple[Any, ...]
@@ -75,62 +90,84 @@ def _end(answer: Answer, side: int, confidence: Confidence) -> float:
     return end if math.isfinite(end) else math.nan
 
 
-def draw(
-    leaves: Sequence[Leaf],
-    levels: Sequence[Answers],
-    ax: Any,
-    confidence: Confidence,
-    epsilon: Fraction,
-    style: dict[str, Any],
-) -> Any:
-    """Answers on an axis, or those of several names on one each; the axis, or a list of them."""
+# ── what goes on which axis ──────────────────────────────────────────────────────────
+
+
+def draw(answers: Answer | Answers, ax: Any, confidence: Confidence, style: dict[str, Any]) -> Any:
+    """Answers on an axis, or those of several queries on one each; the axis, or a list of them."""
     plt = needed("matplotlib.pyplot", "plot()")
     kind = style.pop("kind", None)
     if kind not in (None, *KINDS):
         raise BadQuery(f"kind is one of {', '.join(KINDS)}, not {kind!r}")
-    names = list(dict.fromkeys(name for leaf in leaves for name in leaf.answers))
-    if len(names) > 1 and any(len(leaf.answers) > 1 for leaf in leaves):
-        return _draw_each(plt, names, leaves, levels, ax, confidence, epsilon, style | {"kind": kind})
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    if len({tuple(leaf.keys) for leaf in leaves}) > 1:  # different questions: one after the other
-        leaves, levels = (
-            [Leaf({"key": _words(tuple(leaf.keys.values()))}, leaf.answers) for leaf in leaves],
-            (),
-        )
-    drawn = _drawn(names[0] if len(names) == 1 else "value", leaves, levels, confidence)
+    apart = _apart(answers)
+    axes = _axes(plt, ax, len(apart))
+    for axis, one in zip(axes, apart, strict=True):
+        _draw(axis, one, kind, confidence, answers.epsilon, dict(style))
+    return axes[0] if len(apart) == 1 else axes
+
+
+def _axes(plt: Any, given: Any, number: int) -> list[Any]:
+    """The axes that were given, or new ones."""
+    if given is None and number == 1:
+        return [plt.subplots(layout="constrained")[1]]
+    if given is None:
+        rows = math.ceil(number / MOST_ACROSS)
+        across = math.ceil(number / rows)
+        figure = plt.figure(layout="constrained", figsize=(5 * across, 4 * rows))
+        return [figure.add_subplot(rows, across, i + 1) for i in range(number)]
+    axes = list(getattr(given, "flat", given)) if hasattr(given, "__iter__") else [given]
+    if len(axes) != number:
+        raise BadQuery(f"there are {number} names, each on an axis of its own: ax=[…], or leave it out")
+    return axes
+
+
+def _apart(answers: Answer | Answers) -> list[Answer | Answers]:
+    """The answers of each query: those of one are in one unit."""
+    answers = _of_numbers(answers)
+    if isinstance(answers, Named):
+        return [copy(_of_numbers(one)).called(name) for name, one in answers.items()]
+    if isinstance(answers, Answer) or answers.name or type(answers) is not Answers:
+        return [answers]
+    each: dict[str, dict[Any, Any]] = {}
+    for key, answer in answers.items():
+        if isinstance(answer, Named):
+            for name, one in answer.items():
+                each.setdefault(name, {})[key] = copy(_of_numbers(one)).called(name)
+        else:
+            each.setdefault(answer.name, {})[key] = _of_numbers(answer)
+    every = list(each.values()) or [dict[Any, Any]()]
+    return [Answers(some, answers.epsilon, answers.charged, answers.key_columns) for some in every]
+
+
+def _of_numbers(answer: Answer | Answers) -> Answer | Answers:
+    """Of the top, its counts; of a regression, what can be compared with each other."""
+    if isinstance(answer, TopAnswer):
+        return answer.counts or answer
+    return answer.coefficients if isinstance(answer, RegressionAnswers) else answer
+
+
+def _draw(
+    ax: Any,
+    answers: Answer | Answers,
+    kind: str | None,
+    confidence: Confidence,
+    epsilon: Fraction,
+    style: dict[str, Any],
+) -> None:
+    leaves, levels = list(answers.leaves()), answers.levels() if isinstance(answers, Answers) else ()
+    if len({tuple(leaf.keys) for leaf in leaves}) > 1:  # keys of different kinds: one after the other
+        leaves = [Leaf({"key": _words(tuple(leaf.keys.values()))}, leaf.answers) for leaf in leaves]
+        levels = ()
+    drawn = _drawn(leaves, levels, confidence)
     if all(is_number(answer.value) for answer in drawn.answers.values()):
         _numbers(ax, drawn, levels[-1] if levels else None, kind, style)
     else:
         _others(ax, drawn, style)
     if not ax.get_title():
         ax.set_title(_title(drawn, epsilon), fontsize="medium")
-    return ax
 
 
-def _draw_each(
-    plt: Any,
-    names: Sequence[str],
-    leaves: Sequence[Leaf],
-    levels: Sequence[Answers],
-    ax: Any,
-    confidence: Confidence,
-    epsilon: Fraction,
-    style: dict[str, Any],
-) -> list[Any]:
-    """The answers of each name on an axis of its own: they are in different units."""
-    if ax is None:
-        _, ax = plt.subplots(1, len(names), layout="constrained", figsize=(5 * len(names), 4))
-    axes = list(ax) if hasattr(ax, "__iter__") else [ax]
-    if len(axes) != len(names):
-        raise BadQuery(f"there are {len(names)} names, each on an axis of its own: ax=[…], or leave it out")
-    for one, name in zip(axes, names, strict=True):
-        of_name = [Leaf(leaf.keys, {name: leaf.answers[name]}) for leaf in leaves if name in leaf.answers]
-        draw(of_name, levels, one, confidence, epsilon, dict(style))
-    return axes
-
-
-def _drawn(name: str, leaves: Sequence[Leaf], levels: Sequence[Answers], confidence: Confidence) -> Drawn:
+def _drawn(leaves: Sequence[Leaf], levels: Sequence[Answers], confidence: Confidence) -> Drawn:
     """Answers by series and place: the last key is the place, all before it the series."""
     bins = levels[-1] if levels and isinstance(levels[-1], BinAnswers) else None
     of_place = 1 if bins is None else 2
@@ -140,8 +177,9 @@ def _drawn(name: str, leaves: Sequence[Leaf], levels: Sequence[Answers], confide
         for one in leaf.answers.values()
     ]
     columns = list(leaves[0].keys) if leaves else []
+    names = {name for leaf in leaves for name in leaf.answers}
     return Drawn(
-        name,
+        names.pop() if len(names) == 1 else "value",
         {(series, place): answer for series, place, answer in split},
         list(dict.fromkeys(series for series, _, _ in split)),
         list(dict.fromkeys(place for _, place, _ in split)),
@@ -153,8 +191,11 @@ def _drawn(name: str, leaves: Sequence[Leaf], levels: Sequence[Answers], confide
 
 def _title(drawn: Drawn, epsilon: Fraction) -> str:
     shown = f"ε = {show_up(epsilon)}"
-    intervals = (answer.interval(drawn.confidence) for answer in drawn.answers.values())
-    return f"{shown}, {float(drawn.confidence):.0%} intervals" if any(intervals) else shown
+    first = next((a for a in drawn.answers.values() if a.interval(drawn.confidence) is not None), None)
+    if first is None:
+        return shown
+    confidence = first.confidence if drawn.confidence is None else drawn.confidence
+    return f"{shown}, {100 * float(confidence):.6g} % intervals"
 
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────
@@ -168,6 +209,8 @@ def _numbers(ax: Any, drawn: Drawn, last: Answers | None, kind: str | None, styl
         _points(ax, drawn, style)
     elif len(drawn.series) > 1 and (kind == "heatmap" or (kind is None and (not is_bins or many))):
         _heat_map(ax, drawn, style)
+    elif is_bins and len(drawn.series) > 1 and len(drawn.answers) > MOST_BARS and kind is None:
+        _outlines(ax, drawn, style)
     elif is_bins:
         edges = [_edges(*place) for place in drawn.places]
         _bars(ax, drawn, [low for low, _ in edges], [high - low for low, high in edges], style)
@@ -232,12 +275,30 @@ def _bars(
         ax.set_xlim(starts[0] - 1.5 * widths[0], starts[0] + 2.5 * widths[0])
 
 
+def _outlines(ax: Any, drawn: Drawn, style: dict[str, Any]) -> None:
+    """The outlines of bins, those of several series over each other."""
+    edges = [_edges(*place) for place in drawn.places]
+    points = [edges[0][0], *(high for _, high in edges)]
+    _lines(ax, drawn, points, lambda values: [*values, values[-1]], style)
+
+
 def _steps(ax: Any, drawn: Drawn, style: dict[str, Any]) -> None:
-    points = [place[0] for place in drawn.places]
+    _lines(ax, drawn, [place[0] for place in drawn.places], list, style)
+
+
+def _lines(
+    ax: Any,
+    drawn: Drawn,
+    points: Sequence[float],
+    at_points: Callable[[list[float]], list[float]],
+    style: dict[str, Any],
+) -> None:
+    """A line of steps for each series, within the band of its intervals."""
     for series in drawn.series:
         label = _words(series) if len(drawn.series) > 1 else None
-        (line,) = ax.step(points, drawn.values(series), **{"where": "post", "label": label, **style})
-        low, high = drawn.ends(series)
+        heights = at_points(drawn.values(series))
+        (line,) = ax.step(points, heights, **{"where": "post", "label": label, **style})
+        low, high = map(at_points, drawn.ends(series))
         ax.fill_between(points, low, high, step="post", alpha=0.25, color=line.get_color(), linewidth=0)
     ax.set_xlabel(drawn.place_name)
     ax.set_ylabel(drawn.name)
@@ -261,7 +322,7 @@ def _points(ax: Any, drawn: Drawn, style: dict[str, Any]) -> None:
 def _heat_map(ax: Any, drawn: Drawn, style: dict[str, Any]) -> None:
     """Values as colours: series down, places across; and written out, with their errors, if there is room."""
     rows = [drawn.values(series) for series in drawn.series]
-    image = ax.imshow(rows, **{"aspect": "auto", **style})
+    image = ax.imshow(rows, **{"aspect": "auto", "interpolation": "nearest", **style})
     _label(ax.xaxis, [_range(*place) if len(place) == 2 else _words(place) for place in drawn.places])
     _label(ax.yaxis, [_words(series) for series in drawn.series])
     ax.set_xlabel(drawn.place_name)
@@ -272,10 +333,14 @@ def _heat_map(ax: Any, drawn: Drawn, style: dict[str, Any]) -> None:
             for x, place in enumerate(drawn.places):
                 if (answer := drawn.answers.get((series, place))) is not None:
                     colour = _readable_on(image.cmap(image.norm(float(answer.value))))
-                    ax.text(
-                        x, y, str(answer).replace(" ± ", "\n± "), ha="center", va="center",
-                        fontsize="x-small", color=colour,
-                    )  # fmt: skip
+                    options = {"ha": "center", "va": "center", "fontsize": "x-small", "color": colour}
+                    ax.text(x, y, _in_a_cell(answer), **options)
+
+
+def _in_a_cell(answer: Answer) -> str:
+    """An answer in two lines."""
+    number, _, confidence = str(answer).rpartition(" at ")
+    return (number or confidence).replace(" ± ", "\n± ").replace(", ", "\n")
 
 
 def _readable_on(colour: tuple[float, ...]) -> str:
@@ -329,10 +394,15 @@ def _label(axis: Any, labels: Sequence[str]) -> None:
     size = axis.get_ticklabels()[0].get_fontsize()
     if axis.axis_name == "x":
         # A letter is about 0.6 as wide as high: to measure it, the figure would have to be drawn.
-        if 0.65 * size * (max(map(len, labels)) + 1) <= _length(axis) / len(labels):
+        letters = max(int(_length(axis) / len(labels) / (0.65 * size)) - 1, 1)
+        lines = [textwrap.wrap(label, letters, break_long_words=False) for label in labels]
+        if all(len(each) <= MOST_LINES and max(map(len, each), default=0) <= letters for each in lines):
+            axis.set_ticks(range(len(labels)), ["\n".join(each) for each in lines])
             return
         axis.set_tick_params(rotation=90)
-    _thin_out(axis, labels, 1.4 * size)
+    most = MOST_BELOW if axis.axis_name == "x" else MOST_BESIDE
+    short = [f"{label[:most]}…" if len(label) > most + 1 else label for label in labels]
+    _thin_out(axis, short, 1.4 * size)
 
 
 def _thin_out(axis: Any, labels: Sequence[str], size: float) -> None:

@@ -137,7 +137,7 @@ class Quantiles(Query[Answers]):
         def read(released: Released, charged: Charged) -> Answers:
             found = bracketed.answers(integers(released), charged)
             asked = {fraction: found[exact] for fraction, exact in fractions.items()}
-            return Answers(asked, epsilon, charged)
+            return Answers(asked, epsilon, charged, ("fraction",))
 
         def expect(size: int | None) -> Expected:
             return _most_ranks_off(bracketed.primitive.each(), bracketed.share)

@@ -16,7 +16,8 @@ from fpinq.client.edge import edges
 from fpinq.model.errors import BadQuery, ProgramError, suggest
 from fpinq.model.frozen import dataclass
 
-Confidence = float | Fraction
+# That of intervals; None is what an answer was asked with, or 95 %.
+Confidence = float | Fraction | None
 
 _INSTALL = {"matplotlib": "'fpinq[plot]'"}
 # An integer beyond it is a float in a frame.
@@ -123,34 +124,34 @@ class Tabular(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def columns(self, confidence: Confidence = 0.95) -> Columns:
+    def columns(self, confidence: Confidence = None) -> Columns:
         """The result, column by column: keys, values, and between what they are with this confidence."""
 
-    def rows(self, confidence: Confidence = 0.95) -> list[dict[str, Any]]:
+    def rows(self, confidence: Confidence = None) -> list[dict[str, Any]]:
         """A dict for each row."""
         return self.columns(confidence).rows()
 
-    def to_pandas(self, confidence: Confidence = 0.95) -> Any:
+    def to_pandas(self, confidence: Confidence = None) -> Any:
         """A pandas DataFrame: a column for each key, the value, low, high and standard_error."""
         return self.columns(confidence).to_pandas()
 
-    def to_polars(self, confidence: Confidence = 0.95) -> Any:
+    def to_polars(self, confidence: Confidence = None) -> Any:
         """A polars DataFrame, of the same columns."""
         return self.columns(confidence).to_polars()
 
-    def to_arrow(self, confidence: Confidence = 0.95) -> Any:
+    def to_arrow(self, confidence: Confidence = None) -> Any:
         """A pyarrow Table, of the same columns."""
         return self.columns(confidence).to_arrow()
 
-    def to_dict(self, confidence: Confidence = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: Confidence = None) -> dict[str, Any]:
         """The same columns, each a list."""
         return self.columns(confidence).to_dict()
 
-    def to_csv(self, path: str | PathLike[str] | None = None, confidence: Confidence = 0.95) -> str | None:
+    def to_csv(self, path: str | PathLike[str] | None = None, confidence: Confidence = None) -> str | None:
         """The same columns as csv: in a file, or as text if no path is given."""
         return written(self.columns(confidence).to_csv(), path)
 
-    def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = 0.95) -> str | None:
+    def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = None) -> str | None:
         """The same columns as JSON, an array with an object for each row: in a file, or as text."""
         return written(self.columns(confidence).to_json(), path)
 
@@ -174,6 +175,8 @@ def pivoted(columns: Columns, down: Sequence[str], across: Sequence[str], of: st
         raise BadQuery(f"no column {name!r} to pivot{suggest(name, known)}; there are: {', '.join(known)}")
     rows, places = (list(zip(*(columns.values[key] for key in keys), strict=True)) for keys in (down, across))
     cells = dict(zip(zip(rows, places, strict=True), columns.of_frame(name), strict=True))
+    if len(cells) < len(rows):
+        raise BadQuery("there are several answers of the same keys: ask what you pivot by itself")
     lines, heads = list(dict.fromkeys(rows)), list(dict.fromkeys(places))
     return pandas.DataFrame(
         [[cells.get((line, head)) for head in heads] for line in lines],

@@ -1,14 +1,17 @@
 """Queries made of counts: the share of records with a property, and the most common of several values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import exp, sqrt
+from os import PathLike
 from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.asking import ask, refuse_unless_it_fits
 from fpinq.client.choices import ExponentialMechanism, checked_candidates
+from fpinq.client.columns import Confidence, Tabular
 from fpinq.client.facts import Facts
+from fpinq.client.leaves import Leaf, beside
 from fpinq.client.queries import Prepared, Query, column_of, divided_by_size, integers, laplace_noise
 from fpinq.client.rows import BOOL, FLOAT64, Cell, constant, plain
 from fpinq.client.subjects import Subject
@@ -115,6 +118,9 @@ def _beyond(t: float, w: float, v: float) -> float:
 # ── the most common ──────────────────────────────────────────────────────────────────
 
 
+CHOSEN = ChosenCandidate()
+
+
 class TopAnswer(Answer):
     """The first k of several candidates, best first.
 
@@ -124,8 +130,30 @@ class TopAnswer(Answer):
     __slots__ = ("counts",)
 
     def __init__(self, value: list[Any], counts: Answers, epsilon: Fraction, charged: Charged) -> None:
-        super().__init__(value, epsilon, charged, ChosenCandidate())
+        super().__init__(value, epsilon, charged, CHOSEN)
         self.counts = counts
+
+    def __str__(self) -> str:
+        if not self.counts:
+            return super().__str__()
+        return ", ".join(f"{each} ({count})" for each, count in self.counts.items())
+
+    def leaves(self) -> Iterator[Leaf]:
+        """A row for each: its rank, which one it is, and its count if there is one."""
+        column = self.counts.key_columns[0]
+        for rank, each in enumerate(self.value, 1):
+            if self.counts:
+                yield Leaf(beside({"rank": rank}, {column: each}), {"n": self.counts[each]})
+            else:
+                yield Leaf({"rank": rank}, {self.name: Answer(each, self.epsilon, self.charged, CHOSEN)})
+
+    def to_dict(self, confidence: Confidence = None) -> dict[str, Any]:
+        """The same columns as a frame has, each a list."""
+        return Tabular.to_dict(self, confidence)
+
+    def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = None) -> str | None:
+        """An array with an object for each, best first."""
+        return Tabular.to_json(self, path, confidence)
 
 
 @dataclass(frozen=True)
@@ -141,6 +169,13 @@ class Top(Query[TopAnswer]):
     candidates: Sequence[object] | None = None
 
     of_columns = True
+
+    @property
+    def what(self) -> str:
+        return f"top {plain(self.k)}"
+
+    def column(self) -> str:
+        return "_".join(filter(None, ("top", column_of(self.of))))
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[TopAnswer]:
         cell = subject.cell(self.of, "top")
@@ -208,6 +243,7 @@ def top_by_score(
         left = [each for each in left if each is not answer.value]
     charged = _together(charges)
     found = TopAnswer(chosen, Answers({}, epsilon, charged), epsilon, charged)
+    found.name = "top"
     found.note = f"chosen one after the other, each at ε/{k}" if k > 1 else ""
     return found
 

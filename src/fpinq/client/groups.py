@@ -221,6 +221,12 @@ class Groups:
     # ── as a table of groups ─────────────────────────────────────────────────────────
 
     def _values(self, f: object) -> "Table":
+        if isinstance(f, str):
+            raise BadExpression(
+                f"this is a statistic of groups, of which {f!r} has no one value: say which, as in "
+                f"lambda g: g.average(lambda x: x.{f}). For a statistic of {f!r} in each group ask "
+                f"table.query(ε, fp.average({f!r}), by=f, keys=[…])"
+            )
         return self.select(lambda g: {"value": called(f, g)})
 
     def noisy_count(self, epsilon: object) -> Answer:

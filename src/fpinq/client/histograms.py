@@ -33,6 +33,8 @@ Label = int | tuple[int | float, int | float]
 class BinAnswers(Answers):
     """How many records each bin has, and each range of bins."""
 
+    is_one_key = True
+
     def __init__(
         self,
         answers: Mapping[Any, Answer],

@@ -112,7 +112,7 @@ class History(Tabular, Sequence[Mapping[str, Any]]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def columns(self, confidence: Confidence = 0.95) -> Columns:
+    def columns(self, confidence: Confidence = None) -> Columns:
         """The rows, column by column; there is nothing uncertain in them."""
         numbers = frozenset(self._names[3:])
         return Columns({name: [row[name] for row in self] for name in self._names}, numbers)

@@ -1,7 +1,7 @@
 """Keys: what `by` and `keys` mean on a table, and how a part is looked up by what its key is."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import cached_property
 from itertools import islice
@@ -86,6 +86,22 @@ def looked_up(key: Any, columns: Sequence[str]) -> Any:
     return values if len(values) > 1 else values[0]
 
 
+def is_known(key: object, columns: Sequence[str], keys: Collection[Any]) -> bool:
+    """Whether parts or answers have a key."""
+    try:
+        return looked_up(key, columns) in keys
+    except (TypeError, UnknownPart):  # it cannot be a key, or is one of other columns
+        return False
+
+
+def known_key(key: Any, columns: Sequence[str], keys: Collection[Any], what: str) -> Any:
+    """A key as parts and answers know it, if it is one of theirs."""
+    asked = looked_up(key, columns)
+    if is_known(asked, columns, keys):
+        return asked
+    raise UnknownPart(f"no {what} has this key; the keys are {', '.join(map(repr, islice(keys, FEW)))}")
+
+
 # ── what a key is made of ────────────────────────────────────────────────────────────
 
 
@@ -125,6 +141,8 @@ def _listed(keys: object, columns: Sequence[str]) -> Any:
     facts = getattr(keys, "facts", None)
     if isinstance(facts, Facts):
         return _rows(facts, columns)
+    if isinstance(keys, Mapping) and len(columns) == 1 and list(keys) == list(columns):
+        return _listed(keys[columns[0]], columns)  # by column, as for several
     if keys is not None and (isinstance(keys, str | Symbolic) or not isinstance(keys, Iterable)):
         few = "0, 1" if len(columns) == 1 else "('a', 0), ('b', 1)"
         raise BadPartition(f"keys must be a list, such as keys=[{few}]")

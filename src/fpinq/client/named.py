@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from fpinq.client.answers import Answers, Charged, Leaf
+from fpinq.client.amounts import Amount
+from fpinq.client.answers import Answers, Charged
+from fpinq.client.leaves import Leaf
 from fpinq.client.shown import even, text_table
 from fpinq.client.spelling import show_up
 from fpinq.model.frozen import dataclass
@@ -22,7 +24,7 @@ class Split:
         return next(epsilon for names, epsilon in self.parts if name in names)
 
     def __str__(self) -> str:
-        each = ", ".join(f"{float(epsilon):.4g} for {_listed(names)}" for names, epsilon in self.parts)
+        each = ", ".join(f"{Amount(epsilon)} for {_listed(names)}" for names, epsilon in self.parts)
         return f"ε = {show_up(self.epsilon)}: {each}"
 
 
@@ -38,22 +40,25 @@ class Named(Answers):
 
     def __init__(self, answers: Mapping[str, Any], epsilon: Fraction, charged: Charged, split: Split) -> None:
         super().__init__(answers, epsilon, charged, ("query",))
-        self.split = split
+        self._split = split
+
+    @property
+    def split(self) -> Split:
+        """How ε was shared."""
+        return self._split
 
     def lines(self, *, last: bool = False) -> Iterator[tuple[str, ...]]:
         """All of them in words, in one line."""
         yield tuple(_in_one_line(answer) for answer in self.values())
 
     def leaves(self) -> Iterator[Leaf]:
-        """The single answers under the same keys; then those that have keys of their own."""
-        single = {name: answer for name, answer in self.items() if not isinstance(answer, Answers)}
-        if single:
-            yield Leaf({}, single)
+        """All of them together; each after its name, if one has keys of its own."""
+        if not any(isinstance(answer, Answers) for answer in self.values()):
+            yield Leaf({}, dict(self))
+            return
         for name, answer in self.items():
-            if name not in single:
-                yield from (
-                    Leaf(leaf.keys, {name: one}) for leaf in answer.leaves() for one in leaf.answers.values()
-                )
+            for leaf in answer.leaves():
+                yield from (Leaf({"query": name, **leaf.keys}, {name: one}) for one in leaf.answers.values())
 
     def _size(self) -> int:
         return 1
@@ -74,4 +79,4 @@ class Named(Answers):
 def _in_one_line(answer: Any) -> str:
     if not isinstance(answer, Answers):
         return str(answer)
-    return ", ".join(f"{key}: {one}" for key, one in answer.items())
+    return "; ".join(f"{', '.join(answer.shown_key(key))}: {one}" for key, one in answer.items())

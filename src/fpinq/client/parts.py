@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 from fpinq.client.algebra import derive
 from fpinq.client.answers import Made as MadeByKey
 from fpinq.client.facts import Bound, Facts, Made, Together
-from fpinq.client.keys import Keyed, UnknownPart, keyed, looked_up
+from fpinq.client.keys import Keyed, is_known, keyed, known_key
 from fpinq.client.shown import even, html_table
 from fpinq.client.systems import fresh_variable
 from fpinq.model import actions
@@ -41,19 +41,11 @@ class Parts(Mapping[Any, "Table"]):
         return self._keyed.columns
 
     def __getitem__(self, key: Any) -> "Table":
-        try:
-            part: Table = self._tables[looked_up(key, self.key_columns)]
-            return part
-        except UnknownPart:
-            raise
-        except (KeyError, TypeError):
-            raise UnknownPart(f"no part has this key; the keys are {self._first()}") from None
+        part: Table = self._tables[known_key(key, self.key_columns, self._tables, "part")]
+        return part
 
     def __contains__(self, key: object) -> bool:
-        try:
-            return looked_up(key, self.key_columns) in self._tables
-        except (TypeError, UnknownPart):
-            return False
+        return is_known(key, self.key_columns, self._tables)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._tables)
@@ -62,10 +54,10 @@ class Parts(Mapping[Any, "Table"]):
         return len(self._tables)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} parts by {self._keyed.shown}: {self._first()}>"
-
-    def _first(self) -> str:
-        return ", ".join(repr(key) for key in islice(self, 20))
+        parts = "1 part" if len(self) == 1 else f"{len(self):,} parts"
+        first = [repr(key) for key in islice(self, MOST_SHOWN)]
+        more = ["…"] if len(self) > MOST_SHOWN else []
+        return f"<{parts} by {self._keyed.shown}: {', '.join([*first, *more])}>"
 
     def _repr_html_(self) -> str:
         several = len(self.key_columns) > 1

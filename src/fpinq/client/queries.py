@@ -21,6 +21,7 @@ from fpinq.client.bounds import clamp
 from fpinq.client.facts import Facts
 from fpinq.client.looks import Composed, Second
 from fpinq.client.rows import Cell
+from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, LaplaceCombination, LaplaceNoise, Number
 from fpinq.model import queries as primitives
@@ -36,6 +37,8 @@ A = TypeVar("A", bound=Answer | Answers, covariant=True)
 
 # Noise of a larger scale could leave what a float can hold.
 LARGEST_FLOAT_NOISE = 2**1000
+# So many letters of an expression are said.
+MOST_WORDS = 40
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Query(ABC, Generic[A]):
 
     def words(self) -> str:
         """What is asked, of which column: average of age."""
-        return " of ".join(filter(None, (self.what, column_of(getattr(self, "of", None)))))
+        of = getattr(self, "of", None)
+        return self.what if of is None else f"{self.what} of {described(of)}"
 
     def column(self) -> str:
         """What a column of its answers is called: average_age."""
@@ -101,6 +105,14 @@ def column_of(expression: object) -> str:
     if isinstance(expression, Cell) and isinstance(expression.tree, Column):
         return expression.tree.name
     return expression if isinstance(expression, str) else ""
+
+
+def described(expression: object) -> str:
+    """An expression in words: the column, or what is computed of several, if that is short."""
+    if (column := column_of(expression)) or not isinstance(expression, Cell):
+        return column or "an expression"
+    text = spell(expression.tree)
+    return text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}…"
 
 
 @cache

@@ -4,7 +4,7 @@ All moments of the columns are one measurement at the full ε (`crossing`). A
 record that lacks one of the values counts for nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import exact_bounds
 from fpinq.client.crossing import Again, Bounded, Computed, Crossed, crossed
-from fpinq.client.queries import Prepared, Query, column_of, divided_by_size, integers
+from fpinq.client.queries import Prepared, Query, column_of, described, divided_by_size, integers
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, Symbolic
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
@@ -46,6 +46,9 @@ class OfTwo(Query[Answer]):
     bounds: object = None
 
     of_columns = True
+
+    def words(self) -> str:
+        return f"{self.what} of {described(self.f)} and {described(self.g)}"
 
     def column(self) -> str:
         return _of_both(self.what, self.f, self.g)
@@ -173,7 +176,9 @@ class RegressionAnswers(Terms):
     def coefficients(self) -> Terms:
         """What one more of each predictor adds to the prediction, by name."""
         listed = list(self.items())[1:]
-        return Terms(dict(listed), self.epsilon, self.charged, self._given)
+        terms = Terms(dict(listed), self.epsilon, self.charged, self._given)
+        terms.name = self.name
+        return terms
 
     def predict(self, **values: float) -> float:
         """The prediction for values of all predictors, by name."""
@@ -197,6 +202,10 @@ class Regression(Query[RegressionAnswers]):
 
     of_columns = True
 
+    def words(self) -> str:
+        named = self.x if isinstance(self.x, Mapping) else map(described, _each(self.x))
+        return f"regression of {described(self.y)} on {', '.join(map(str, named))}"
+
     def column(self) -> str:
         return "coefficient"
 
@@ -205,8 +214,8 @@ class Regression(Query[RegressionAnswers]):
         cell = subject.cell(self.y, "regression")
         if any(cell.tree == each.tree for each in named.values()):
             raise BadQuery(f"{spell(cell.tree)} is what is predicted: it is no predictor of itself")
-        given = _given(self.bounds, self.y, cell, named, self.x)
-        given_as = tuple(zip(self.x, named, strict=True)) if isinstance(self.x, list | tuple) else ()
+        given = _given(self.bounds, self.y, cell, named, _each(self.x))
+        given_as = tuple(zip(_each(self.x), named, strict=True))
         listed = [*named.items(), (None, cell)]
         columns = [(each, _bounds(subject, each, given.get(name))) for name, each in listed]
         together = crossed(columns, [True] * len(named) + [False], epsilon)
@@ -237,18 +246,22 @@ def _terms(named: Mapping[str, Cell]) -> list[str]:
     return [INTERCEPT if INTERCEPT not in named else f"({INTERCEPT})", *named]
 
 
+def _each(predictors: object) -> list[object]:
+    """The predictors as they were given: one, a list, or a dict of them by name."""
+    if isinstance(predictors, Mapping):
+        return list(predictors.values())
+    if isinstance(predictors, list | tuple):
+        return list(predictors)
+    return [] if predictors is None else [predictors]
+
+
 def _predictors(subject: Subject, given: object) -> dict[str, Cell]:
     """The predictors by name: as they were given, or spelled out."""
-    if isinstance(given, Mapping):
-        listed: list[tuple[object, object]] = list(given.items())
-    elif isinstance(given, list | tuple):
-        listed = [(each, each) for each in given]
-    else:
-        listed = [(given, given)]
-    if not listed or given is None:
+    each = _each(given)
+    if not each:
         raise BadQuery("a regression needs one or more predictors: noisy_regression(ε, y, [x, …])")
     named: dict[str, Cell] = {}
-    for name, f in listed:
+    for name, f in zip(given if isinstance(given, Mapping) else each, each, strict=True):
         cell = subject.cell(f, "regression")
         shown = name if isinstance(name, str) else spell(cell.tree)
         if shown in named or any(cell.tree == other.tree for other in named.values()):
@@ -258,7 +271,7 @@ def _predictors(subject: Subject, given: object) -> dict[str, Cell]:
 
 
 def _given(
-    bounds: object, y: object, cell: Cell, named: Mapping[str, Cell], x: object
+    bounds: object, y: object, cell: Cell, named: Mapping[str, Cell], x: Sequence[object]
 ) -> dict[str | None, object]:
     """The bounds that were given, by the names of the predictors; those of y under None."""
     if bounds is None:
@@ -266,8 +279,7 @@ def _given(
     if not isinstance(bounds, Mapping):
         raise BadQuery('a regression has bounds by name: bounds={"age": (0, 110), …}')
     names: dict[object, str | None] = {name: name for name in named}
-    if isinstance(x, list | tuple):
-        names |= {f: name for f, name in zip(x, named, strict=True) if _is_key(f)}
+    names |= {f: name for f, name in zip(x, named, strict=True) if _is_key(f)}
     names |= {spell(cell.tree): None} | ({y: None} if _is_key(y) else {})
     for name in bounds:
         if name not in names:

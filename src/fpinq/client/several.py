@@ -81,7 +81,7 @@ class Several(Query[Named]):
         primitive = primitives.Several(
             tuple(each.primitive for each in measured), _whole([each.weight for each in measured])
         )
-        split = _split(epsilon, measured)
+        split = self._split(epsilon, measured)
         reads = {name: read for each in measured for name, read in each.reads.items()}
 
         def read(released: Released, charged: Charged) -> Named:
@@ -104,17 +104,18 @@ class Several(Query[Named]):
 
     def split(self, subject: Subject, epsilon: Epsilon) -> Split:
         """Which ε each measurement is asked at, and for which names."""
-        return _split(epsilon, self.measured(subject, epsilon))
+        return self._split(epsilon, self.measured(subject, epsilon))
+
+    def _split(self, epsilon: Epsilon, measured: "Sequence[Measured]") -> Split:
+        first = list(self.queries).index
+        parts = sorted(measured, key=lambda each: min(map(first, each.names)))
+        return Split(epsilon, tuple((each.names, each.epsilon) for each in parts))
 
     def expected(self, subject: Subject, epsilon: Epsilon) -> dict[str, tuple[Epsilon, Expect]]:
         """At which ε each name is asked, and how far its answer will be off."""
         measured = self.measured(subject, epsilon)
         found = {name: (each.epsilon, expect) for each in measured for name, expect in each.expects.items()}
         return {name: found[name] for name in self.queries}
-
-
-def _split(epsilon: Epsilon, measured: "Sequence[Measured]") -> Split:
-    return Split(epsilon, tuple((each.names, each.epsilon) for each in measured))
 
 
 def several(
@@ -125,9 +126,9 @@ def several(
     **named: Query[Any],
 ) -> Several:
     """Several queries at once, by name: fp.several(n=fp.count(), age=fp.average("age"), weights={"n": 2})."""
-    asked = {**(queries or {}), **named}
-    if not asked:
+    if not isinstance(queries or {}, Mapping) or not (queries or named):
         raise BadQuery('several needs queries by name: fp.several(n=fp.count(), age=fp.average("age"))')
+    asked = {**(queries or {}), **named}
     for name, query in asked.items():
         if not isinstance(name, str) or not name or not isinstance(query, Query):
             raise BadQuery(f"{name!r} needs an fp query, such as fp.count() or fp.average(f, bounds=…)")

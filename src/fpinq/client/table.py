@@ -541,7 +541,7 @@ class Table:
         keys: Iterable[object] | None = None,
     ) -> Answers:
         """How many records are in each bin between bounds, or have each key of a column, or of several."""
-        subject = self.facts.subject
+        epsilon, subject = _exactly(epsilon), self.facts.subject
         cells = cells_of_key(subject, f, "histogram")
         if len(cells) > 1:
             if bins is not None or bounds is not None:
