@@ -37,6 +37,8 @@
 Require Import QArith Qreals Reals Lra Lia List Arith ZArith String Bool.
 Require Import Fpinq.Bags Fpinq.Plans Fpinq.Sources Fpinq.Scale.
 Require Fpinq.System Fpinq.General Fpinq.Instance.
+Import (coercions) Fpinq.System.
+Arguments System.tables : simpl never.
 From Coq Require DecimalString.
 Import ListNotations.
 Open Scope Q_scope.
@@ -378,7 +380,7 @@ Section Agreement.
     shows r v /\ agree_state s' q'.
   Proof.
     intros [HA HV] H. destruct H; simpl.
-    - unfold General.assign. simpl. change (Instance.constants (existT _ s0 f)) with (stability s0).
+    - unfold General.assign. change (System.stability bags (existT _ s0 f)) with (stability s0).
       pose proof (combine_agrees (sources_q (public_accounts q)) (stability s0)
         (map (General.sensitivity_of bags s) ts) (map (vectors_q q) ts)) as K.
       assert (HF : Forall2 agree_vector (map (General.sensitivity_of bags s) ts) (map (vectors_q q) ts)).

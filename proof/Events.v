@@ -60,7 +60,7 @@ Section Events.
     chance_of (probability S roots budget client n start (init D)) event p ->
     chance_of (probability S roots budget client n start (init D')) event q -> p <= q * loss D D'.
   Proof.
-    apply chance_private; [left; apply exp_pos|]. intros t. apply (joint_dp S roots budget client empty budget_nonneg).
+    apply chance_private; [left; apply exp_pos|]. intros t. apply (joint_dp S roots budget client (mass_private S) empty budget_nonneg).
   Qed.
 
   (** ** Coins *)
@@ -112,7 +112,7 @@ Section Events.
   Theorem story_dp D D' n p t : likelihood n p (init D) t <= likelihood n p (init D') t * loss D D'.
   Proof.
     rewrite !likelihood_settled, Rmult_assoc. apply Rmult_le_compat_l; [apply luck_nonneg|].
-    apply (joint_dp S roots budget settled empty budget_nonneg).
+    apply (joint_dp S roots budget settled (mass_private S) empty budget_nonneg).
   Qed.
 
   (** Any program that tosses coins, any event of coins and observations. *)

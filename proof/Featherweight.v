@@ -161,7 +161,7 @@ Section Featherweight.
       assert (Hpos : 0 <= INR (snd (env t)) * e) by (apply Rmult_le_pos; [apply pos_INR|lra]).
       repeat split; simpl; try apply HE; try lra; try (apply parallel_nonneg; assumption).
       + rewrite Hs. reflexivity.
-      + eapply Rle_trans; [apply (parallel_private S f e (fst (env t)) (fst (env' t))); auto|].
+      + eapply Rle_trans; [apply (parallel_private S (mass_private S) f e (fst (env t)) (fst (env' t))); auto|].
         apply Rmult_le_compat_l; [apply parallel_nonneg; assumption|]. apply exp_mono.
         replace (b - (b - INR (snd (env t)) * e)) with (e * INR (snd (env t))) by ring.
         apply Rmult_le_compat_l; [lra|]. apply le_INR, Hd.

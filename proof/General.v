@@ -11,7 +11,7 @@ Import ListNotations.
 Open Scope R_scope.
 
 Section General.
-  Variable S : System.
+  Variable S : Tables.
   Notation table := (table S).
   Notation distance := (distance S).
   Variable roots : nat.
@@ -272,21 +272,31 @@ Section General.
     exists d', sound u d' /\ similar u u' d' /\ (forall x, (x < roots)%nat -> d' x = d x) /\
       forall o, chances r o <= chances r' o * exp (psi u d' - psi s d).
 
-  Lemma advances_shown s s' d o : sound s d -> similar s s' d -> advances s s' d (Shows o) (Shows o) s s'.
+  (** A step that shows what is public anyway, and does not move Ψ. *)
+  Definition keeps (s s' : State) (d : vector) (r r' : Reply) (u u' : State) : Prop :=
+    exists d', sound u d' /\ similar u u' d' /\ (forall x, (x < roots)%nat -> d' x = d x) /\ psi u d' = psi s d /\
+      exists o, r = Shows o /\ r' = Shows o.
+
+  Lemma keeps_advances s s' d r r' u u' : keeps s s' d r r' u u' -> advances s s' d r r' u u'.
   Proof.
-    intros H K. exists d. split; [exact H|]. split; [exact K|]. split; [auto|].
-    intros o'. rewrite exp_nothing. lra.
+    intros (d' & H & K & D & E & o & -> & ->). exists d'. repeat (split; auto). intros o'. rewrite E, exp_nothing. lra.
   Qed.
+
+  Lemma shown_keeps s s' d o : sound s d -> similar s s' d -> keeps s s' d (Shows o) (Shows o) s s'.
+  Proof. intros H K. exists d. split; [exact H|]. split; [exact K|]. split; [auto|]. split; [reflexivity|]. exists o. auto. Qed.
+
+  Lemma advances_shown s s' d o : sound s d -> similar s s' d -> advances s s' d (Shows o) (Shows o) s s'.
+  Proof. intros H K. apply keeps_advances, shown_keeps; assumption. Qed.
 
   (** ** One step *)
 
-  Lemma assign_advances s s' d t F ts : sound s d -> similar s s' d ->
-    advances s s' d (fst (assign s t F ts)) (fst (assign s' t F ts)) (snd (assign s t F ts)) (snd (assign s' t F ts)).
+  Lemma assign_keeps s s' d t F ts : sound s d -> similar s s' d ->
+    keeps s s' d (fst (assign s t F ts)) (fst (assign s' t F ts)) (snd (assign s t F ts)) (snd (assign s' t F ts)).
   Proof.
     intros H K. pose proof K as [HA HT]. unfold assign. rewrite <- HA.
     replace (map (sensitivity_of s') ts) with (map (sensitivity_of s) ts) by (apply map_ext; intros; apply HT).
-    destruct (combine _ _ _) as [v|] eqn:E; simpl; [|apply advances_shown; assumption].
-    exists d. split; [|split; [|split; [auto|]]].
+    destruct (combine _ _ _) as [v|] eqn:E; simpl; [|apply shown_keeps; assumption].
+    exists d. split; [|split; [|split; [auto|split; [reflexivity|eauto]]]].
     - destruct H. split; simpl; auto; intros y x; unfold sensitivity_of; simpl; unfold bind;
         destruct (Nat.eqb y t); simpl; try (apply sound_nonneg0); try (apply sound_support0).
       + apply (combine_nonneg _ _ _ _ E). intros w Hw. apply in_map_iff in Hw. destruct Hw as (z & <- & _). auto.
@@ -295,13 +305,12 @@ Section General.
     - split; simpl; auto. intros y. unfold sensitivity_of, table_of; simpl; unfold bind.
       destruct (Nat.eqb y t); [|apply HT].
       split; [reflexivity|]. simpl. apply assigned_distance; assumption.
-    - intros o. unfold psi. simpl. rewrite exp_nothing. lra.
   Qed.
 
   (** The new sources get the true distances of the parts; by the stability of
       the partition (G) holds for them, and Ψ does not move. *)
-  Lemma partition_advances s s' d t f k dest : sound s d -> similar s s' d ->
-    advances s s' d (fst (partition s t f k dest)) (fst (partition s' t f k dest)) (snd (partition s t f k dest))
+  Lemma partition_keeps s s' d t f k dest : sound s d -> similar s s' d ->
+    keeps s s' d (fst (partition s t f k dest)) (fst (partition s' t f k dest)) (snd (partition s t f k dest))
       (snd (partition s' t f k dest)).
   Proof.
     intros H K. pose proof K as [HA HT]. destruct H. unfold partition. simpl. rewrite <- HA.
@@ -315,7 +324,7 @@ Section General.
     { intros y. apply dot_ext. intros; split; auto. symmetry; auto. }
     pose proof (ordered_ge roots _ _ sound_ordered0) as Hr. fold n in Hr.
     destruct (HT t) as [Ht HD].
-    exists d'. split; [|split; [|split]].
+    exists d'. split; [|split; [|split; [|split; [|eauto]]]].
     - split; simpl; fold n; auto.
       + repeat split; auto. lra.
       + constructor; auto. simpl. intros i Hi. rewrite sound_fresh0; [lra|unfold n; lia].
@@ -340,9 +349,33 @@ Section General.
       split; [reflexivity|]. rewrite dot_unit by lia. unfold d'. destruct (Nat.ltb_spec (n + (y - dest)) n); [lia|].
       replace (n + (y - dest) - n)%nat with (y - dest)%nat by lia. unfold table_of. lra.
     - intros x Hx. symmetry. apply Hold. lia.
-    - intros o. unfold psi. simpl. rewrite (divide_potential roots (accounts s) (sensitivity_of s t) k d d'); auto.
-      rewrite exp_nothing. lra.
+    - unfold psi. simpl. apply (divide_potential roots (accounts s) (sensitivity_of s t) k d d'); auto.
   Qed.
+
+  (** A charge at any k raises Ψ by exactly k * v·d. *)
+  Lemma charge_moves s s' d t k : sound s d -> similar s s' d -> 0 <= k ->
+    let charged := charge (accounts s) (sensitivity_of s t) k in
+    let u := {| environment := environment s; accounts := charged |} in
+    let u' := {| environment := environment s'; accounts := charged |} in
+    (forall x, (x < roots)%nat -> counters charged x <= budget x) ->
+    sound u d /\ similar u u' d /\ psi u d = psi s d + k * dot (sources (accounts s)) (sensitivity_of s t) d.
+  Proof.
+    intros H [HA HT] Hk charged u u' HB. destruct H.
+    pose proof (settle_correct roots (partitions (accounts s)) (sources (accounts s))
+      (fun x => counters (accounts s) x + sensitivity_of s t x * k) sound_ordered0) as HS.
+    pose proof (charge_potential roots (accounts s) (sensitivity_of s t) k d sound_ordered0) as HP.
+    pose proof (certificate_charge roots (accounts s) (sensitivity_of s t) k sound_ordered0 (sound_nonneg0 t)
+      Hk sound_certificate0) as HC.
+    split; [|split; [|exact HP]]; unfold u, u', charged, charge in *; clear u u' charged;
+      destruct (settle _ _) as [qs C']; simpl in *.
+    - destruct HS as (W & Hn & _ & Hc & _ & Hg). split; simpl; auto.
+      intros x Hx. rewrite Hn, sound_fresh0, (sound_support0 t); auto. ring.
+    - split; [reflexivity|]. intros y. apply HT.
+  Qed.
+
+  (** ** Privacy, if the mechanisms promise it *)
+
+  Hypothesis promise : private S.
 
   (** A query's answers change the odds by at most exp (e * v·d), and Ψ grows by
       exactly e * v·d. *)
@@ -352,25 +385,14 @@ Section General.
       {| environment := environment s; accounts := charge (accounts s) (sensitivity_of s t) e |}
       {| environment := environment s'; accounts := charge (accounts s) (sensitivity_of s t) e |}.
   Proof.
-    intros H [HA HT] He Hfit. destruct H. exists d.
-    pose proof (settle_correct roots (partitions (accounts s)) (sources (accounts s))
-      (fun x => counters (accounts s) x + sensitivity_of s t x * e) sound_ordered0) as HS.
-    pose proof (charge_potential roots (accounts s) (sensitivity_of s t) e d sound_ordered0) as HP.
-    pose proof (certificate_charge roots (accounts s) (sensitivity_of s t) e sound_ordered0 (sound_nonneg0 t)
-      (Rlt_le _ _ He) sound_certificate0) as HC.
-    pose proof (fits_within _ _ _ Hfit) as HB. clear Hfit.
-    split; [|split; [|split; [auto|]]].
-    - unfold charge in *. destruct (settle _ _) as [qs C']. simpl in *.
-      destruct HS as (W & Hn & _ & Hc & _ & Hg). split; simpl; auto.
-      intros x Hx. rewrite Hn, sound_fresh0, (sound_support0 t); auto. ring.
-    - split; [reflexivity|]. intros y. unfold charge. destruct (settle _ _) as [qs C']. simpl. apply HT.
-    - intros o. unfold psi. simpl. rewrite HP.
-      replace (Psi (accounts s) d + e * dot (sources (accounts s)) (sensitivity_of s t) d - Psi (accounts s) d)
-        with (e * dot (sources (accounts s)) (sensitivity_of s t) d) by ring.
-      destruct o; simpl; try lra.
-      eapply Rle_trans; [apply (parallel_private S f e (table_of s t) (table_of s' t)); assumption|].
-      apply Rmult_le_compat_l; [apply parallel_nonneg; assumption|].
-      apply exp_mono, Rmult_le_compat_l; [lra|apply HT].
+    intros H K He Hfit. exists d.
+    destruct (charge_moves s s' d t e H K (Rlt_le _ _ He) (fits_within _ _ _ Hfit)) as (Hu & Ku & E).
+    split; [exact Hu|]. split; [exact Ku|]. split; [auto|]. intros o. rewrite E. destruct K as [_ HT].
+    replace (psi s d + _ - psi s d) with (e * dot (sources (accounts s)) (sensitivity_of s t) d) by ring.
+    destruct o; simpl; try lra.
+    eapply Rle_trans; [apply (parallel_private S promise f e (table_of s t) (table_of s' t)); assumption|].
+    apply Rmult_le_compat_l; [apply parallel_nonneg; assumption|].
+    apply exp_mono, Rmult_le_compat_l; [lra|apply HT].
   Qed.
 
   Lemma step_advances s s' d a : sound s d -> similar s s' d ->
@@ -378,8 +400,8 @@ Section General.
   Proof.
     intros H K. pose proof K as [HA HT]. destruct a; simpl.
     - apply advances_shown; assumption.
-    - apply assign_advances; assumption.
-    - apply partition_advances; assumption.
+    - apply keeps_advances, assign_keeps; assumption.
+    - apply keeps_advances, partition_keeps; assumption.
     - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht.
       destruct (Rlt_dec 0 e) as [He|]; [|apply advances_shown; assumption].
       destruct (fits roots budget (charge (accounts s) (sensitivity_of s t) e)) eqn:Hfit; [|apply advances_shown;
@@ -496,3 +518,26 @@ Section General.
       rewrite dot_unit by assumption. lra.
   Qed.
 End General.
+
+(** ** Whatever the budgets are *)
+
+Section Well.
+  Variables (S : Tables) (roots : nat).
+
+  (** Everything that [sound] says but the budgets: each counter is within
+      itself. *)
+  Definition well (s : State S) (d : vector) : Prop := sound S roots (counters (accounts S s)) s d.
+
+  Lemma rebudget b b' s d : sound S roots b s d -> (forall x, (x < roots)%nat -> counters (accounts S s) x <= b' x) ->
+    sound S roots b' s d.
+  Proof. intros [] H. split; assumption. Qed.
+
+  Lemma charge_grows A v e : ordered roots (sources A) (partitions A) -> (forall x, 0 <= v x) -> 0 <= e ->
+    forall x, counters A x <= counters (charge A v e) x.
+  Proof.
+    intros W Hv He x. unfold charge.
+    pose proof (settle_correct roots (partitions A) (sources A) (fun x => counters A x + v x * e) W) as H.
+    destruct (settle _ _) as [qs C]. simpl. destruct H as (_ & _ & H & _). specialize (H x). simpl in H.
+    assert (0 <= v x * e) by (apply Rmult_le_pos; auto). lra.
+  Qed.
+End Well.

@@ -8,6 +8,7 @@
 Require Import Reals Lra Lia List Arith ZArith Permutation.
 Require Import Fpinq.Bags Fpinq.Stability Fpinq.Plans Fpinq.Probability Fpinq.Mechanisms Fpinq.Private Fpinq.Queries.
 Require Fpinq.System Fpinq.Sources Fpinq.Featherweight Fpinq.General Fpinq.Events Fpinq.Sessions.
+Export (coercions) Fpinq.System.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -65,7 +66,9 @@ Section Instance.
 
   (** ** The system *)
 
-  Definition bags : System.System.
+  Definition tables_with (mechanism : Type) (mass : mechanism -> R -> table -> list Z -> R)
+      (mass_distribution : forall q e T, 0 < e -> distribution (mass q e T))
+      (mass_same : forall q e T U v, distance T U = 0%nat -> mass q e T v = mass q e U v) : System.Tables.
   Proof.
     refine {| System.table := table;
               System.distance := distance;
@@ -78,16 +81,19 @@ Section Instance.
               System.splitter := splitter;
               System.part := part;
               System.part_stable := part_stable;
-              System.mechanism := Mechanism (list Z);
+              System.mechanism := mechanism;
               System.answer := list Z;
               System.answer_dec := list_eq_dec Z.eq_dec;
-              System.mass := mass _;
-              System.mass_distribution := mass_distribution _;
-              System.mass_same := mass_same _;
-              System.mass_private := mass_private _ |}.
+              System.mass := mass;
+              System.mass_distribution := mass_distribution;
+              System.mass_same := mass_same |}.
     intros [s f] before after c H. pose proof (stability_sound s f before after c H) as K.
     destruct c as [c|]; [exact K|exact K].
   Defined.
+
+  Definition bags : System.System :=
+    {| System.tables := tables_with (Mechanism (list Z)) (mass _) (mass_distribution _) (mass_same _);
+       System.mass_private := mass_private _ |}.
 
   (** ** The paper's theorem *)
 
@@ -187,7 +193,7 @@ Section Instance.
       probability bags roots budget client n start (init bags roots [] D) t <=
       probability bags roots budget client n start (init bags roots [] D') t *
       exp (dot roots budget (fun x => INR (distance (D x) (D' x)))).
-    Proof. exact (joint_dp bags roots budget client [] budget_nonneg n start t D D'). Qed.
+    Proof. exact (joint_dp bags roots budget client (System.mass_private bags) [] budget_nonneg n start t D D'). Qed.
 
     (** The same with what was paid in place of the budgets. *)
     Theorem bags_joint_dp_spent (D D' : nat -> table) t :
@@ -199,13 +205,13 @@ Section Instance.
       probability bags roots budget client (length t) start (init bags roots [] D) t <=
         probability bags roots budget client (length t) start (init bags roots [] D') t *
         exp (dot roots (counters (accounts bags s)) (fun x => INR (distance (D x) (D' x)))).
-    Proof. exact (joint_dp_spent bags roots budget client [] budget_nonneg start t D D'). Qed.
+    Proof. exact (joint_dp_spent bags roots budget client (System.mass_private bags) [] budget_nonneg start t D D'). Qed.
 
     Theorem bags_root_dp (D D' : nat -> table) n event x : (x < roots)%nat ->
       (distance (D x) (D' x) <= 1)%nat -> (forall y, y <> x -> D y = D' y) ->
       sum (probability bags roots budget client n start (init bags roots [] D)) event <=
       exp (budget x) * sum (probability bags roots budget client n start (init bags roots [] D')) event.
-    Proof. exact (root_dp bags roots budget client [] budget_nonneg n start event D D' x). Qed.
+    Proof. exact (root_dp bags roots budget client (System.mass_private bags) [] budget_nonneg n start event D D' x). Qed.
   End General.
 
   (** ** Any event, any program *)

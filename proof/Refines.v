@@ -201,7 +201,7 @@ Section Refines.
     F.probability S client n (F.init S client empty start T' budget) t * exp budget.
   Proof.
     intros Hb Hd. pose proof (refines start (fun _ => T) n t) as E. pose proof (refines start (fun _ => T') n t) as E'.
-    cbv beta in E, E'. rewrite <- E, <- E'. eapply Rle_trans; [apply (G.joint_dp S 1 limit general empty)|].
+    cbv beta in E, E'. rewrite <- E, <- E'. eapply Rle_trans; [apply (G.joint_dp S 1 limit general (mass_private S) empty)|].
     - auto.
     - apply Rmult_le_compat_l; [apply G.probability_nonneg|]. apply exp_mono. unfold G.root_distances. simpl.
       apply le_INR in Hd. simpl in Hd. nra.

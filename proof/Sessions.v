@@ -35,22 +35,7 @@ Section Step.
   Variable roots : nat.
   Notation State := (State S).
 
-  (** Everything that [sound] says but the budgets: each counter is within
-      itself. *)
-  Definition well (s : State) (d : vector) : Prop := sound S roots (counters (accounts S s)) s d.
-
-  Lemma rebudget b b' s d : sound S roots b s d -> (forall x, (x < roots)%nat -> counters (accounts S s) x <= b' x) ->
-    sound S roots b' s d.
-  Proof. intros [] H. split; assumption. Qed.
-
-  Lemma charge_grows A v e : ordered roots (sources A) (partitions A) -> (forall x, 0 <= v x) -> 0 <= e ->
-    forall x, counters A x <= counters (charge A v e) x.
-  Proof.
-    intros W Hv He x. unfold charge.
-    pose proof (settle_correct roots (partitions A) (sources A) (fun x => counters A x + v x * e) W) as H.
-    destruct (settle _ _) as [qs C]. simpl. destruct H as (_ & _ & H & _). specialize (H x). simpl in H.
-    assert (0 <= v x * e) by (apply Rmult_le_pos; auto). lra.
-  Qed.
+  Notation well := (well S roots).
 
   Lemma step_under b s s' d a : well s d -> similar S s s' d -> exists d',
     let u := snd (step S roots b s a) in
@@ -68,20 +53,20 @@ Section Step.
     { intros o. exists d. repeat (split; auto). intros o'. rewrite exp_nothing. lra. }
     destruct a; cbn [step].
     - apply still.
-    - destruct (assign_advances S roots own s s' d t F ts H K) as (d' & H1 & H2 & H3 & H4). exists d'.
+    - destruct (keeps_advances _ _ _ _ _ _ _ _ _ _ (assign_keeps S roots own s s' d t F ts H K)) as (d' & H1 & H2 & H3 & H4). exists d'.
       assert (E : accounts S (snd (assign S s t F ts)) = accounts S s).
       { unfold assign. destruct (combine _ _ _); reflexivity. }
       cbv zeta. unfold well. rewrite E. repeat (split; auto).
-    - destruct (partition_advances S roots own s s' d t f k dest H K) as (d' & H1 & H2 & H3 & H4). exists d'.
+    - destruct (keeps_advances _ _ _ _ _ _ _ _ _ _ (partition_keeps S roots own s s' d t f k dest H K)) as (d' & H1 & H2 & H3 & H4). exists d'.
       cbv zeta. repeat (split; auto).
     - destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. destruct (Rlt_dec 0 e) as [He|]; [|apply still].
       destruct (fits roots b (charge (accounts S s) (sensitivity_of S s t) e)) eqn:Hfit; [|apply still].
       pose proof (fits_within _ _ _ Hfit) as HB.
       assert (Hb : sound S roots b s d).
-      { apply (rebudget own); [exact H|]. intros x Hx. eapply Rle_trans; [|apply (HB x Hx)]. destruct H.
-        apply charge_grows; auto. lra. }
-      destruct (query_advances S roots b s s' d t f Qs e Hb K He Hfit) as (d' & H1 & H2 & H3 & H4). exists d'.
-      cbv zeta. cbn [query fst snd]. split; [|auto]. apply (rebudget b); [exact H1|]. intros. apply Rle_refl.
+      { apply (rebudget S roots own); [exact H|]. intros x Hx. eapply Rle_trans; [|apply (HB x Hx)]. destruct H.
+        apply (charge_grows roots); auto. lra. }
+      destruct (query_advances S roots b (mass_private S) s s' d t f Qs e Hb K He Hfit) as (d' & H1 & H2 & H3 & H4). exists d'.
+      cbv zeta. cbn [query fst snd]. split; [|auto]. apply (rebudget S roots b); [exact H1|]. intros. apply Rle_refl.
     - unfold ask_scale. destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht. apply still.
     - unfold ask_budget. rewrite <- HA. apply still.
     - destruct (Rlt_dec 0 e); [|apply still]. unfold ask_price. destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht.
@@ -410,7 +395,7 @@ Section Ledger.
   Qed.
 
   (** All sessions together are private as the budgets say. *)
-  Theorem ledger_dp S empty scheduler D D' d0 p n t : (forall x, (x < roots)%nat -> 0 <= budget x) ->
+  Theorem ledger_dp (S : System) empty scheduler D D' d0 p n t : (forall x, (x < roots)%nat -> 0 <= budget x) ->
     (forall x, 0 <= d0 x) -> (forall q x, (x < roots)%nat -> INR (distance S (D q x) (D' q x)) <= d0 x) ->
     chance S roots m left_to scheduler D n p (nothing S roots empty) t <=
       chance S roots m left_to scheduler D' n p (nothing S roots empty) t * exp (dot roots budget d0).
@@ -419,7 +404,7 @@ Section Ledger.
   (** For every set of traces, and however the sessions toss coins: whatever
       they draw in n steps is drawn beforehand, from any set of seeds with any
       weights. *)
-  Theorem ledger_event_dp S empty scheduler D D' d0 n {seed} (weight : seed -> R) (start : seed -> all S scheduler)
+  Theorem ledger_event_dp (S : System) empty scheduler D D' d0 n {seed} (weight : seed -> R) (start : seed -> all S scheduler)
       (event : seed * list (Observation S) -> Prop) u v :
     (forall x, (x < roots)%nat -> 0 <= budget x) -> (forall x, 0 <= d0 x) ->
     (forall q x, (x < roots)%nat -> INR (distance S (D q x) (D' q x)) <= d0 x) -> (forall s, 0 <= weight s) ->
@@ -431,7 +416,7 @@ Section Ledger.
   Qed.
 
   (** What an analyst's sessions were charged is within the analyst's cap. *)
-  Theorem caps_hold S empty scheduler D p t a x c : (x < roots)%nat -> cap a x = Some c -> 0 <= c ->
+  Theorem caps_hold (S : System) empty scheduler D p t a x c : (x < roots)%nat -> cap a x = Some c -> 0 <= c ->
     charged m (fun j => Nat.eqb a (analyst j))
       (public S (after S roots m left_to scheduler D p (nothing S roots empty) t)) x <= c.
   Proof. intros Hx Hc H0. apply limits_hold; auto using left_respects_cap. Qed.

@@ -98,7 +98,7 @@ Section Shown.
     INR (distance S (table_of S s v) (table_of S s' v)) <=
       factor s v * dot roots (fun _ => 1) (root_distances S D D').
   Proof.
-    intros s s'. destruct (trace_advances S roots budget client t p _ _ _ (init_sound S roots budget empty budget_nonneg D D')
+    intros s s'. destruct (trace_advances S roots budget client (mass_private S) t p _ _ _ (init_sound S roots budget empty budget_nonneg D D')
       (init_similar S roots empty D D')) as (d & H & [KA KT] & Hd & _).
     fold s s' in H, KA, KT. destruct (KT v) as [Kv Kd]. split; [rewrite KA, Kv; reflexivity|].
     eapply Rle_trans; [exact Kd|]. destruct H.

@@ -1,9 +1,11 @@
 (** * What the semantics needs to know about tables
 
-    The two semantics, [Featherweight] and [General], hold for any tables,
-    transformations and mechanisms that keep the promises listed here.
-    [Instance] keeps them all, with bags, the registry of [Plans] and the
-    mechanisms of [Mechanisms]; nothing stays assumed. *)
+    [Tables] is what every semantics needs: tables, transformations that are
+    stable, splitters and mechanisms that draw.  What the mechanisms promise of
+    privacy comes on top of it: [System] adds pure privacy, which [Featherweight]
+    and [General] need; [Books] asks for what each book's notion needs.
+    [Instance] and [Concentrated] keep all of it, with bags, the registry of
+    [Plans] and the mechanisms that run; nothing stays assumed. *)
 
 Require Import Reals Lra Lia List Arith.
 Require Import Fpinq.Probability.
@@ -17,7 +19,7 @@ Fixpoint sum_from (i n : nat) (f : nat -> nat) : nat :=
 Lemma sum_from_ext n f g : (forall i, f i = g i) -> forall i, sum_from i n f = sum_from i n g.
 Proof. intros H. induction n as [|n IH]; intros i; simpl; [reflexivity|]. rewrite H, IH. reflexivity. Qed.
 
-Record System := {
+Record Tables := {
   table : Type;
 
   (* a path metric *)
@@ -43,14 +45,19 @@ Record System := {
   part : splitter -> nat -> table -> table;
   part_stable : forall f n T U, (sum_from 0 n (fun i => distance (part f i T) (part f i U)) <= distance T U)%nat;
 
-  (* mechanisms, each private on neighbours: [mass q e T v] = Pr[q(e, T) = v] *)
+  (* mechanisms: [mass q e T v] = Pr[q(e, T) = v] *)
   mechanism : Type;
   answer : Type;
   answer_dec : forall v w : answer, {v = w} + {v <> w};
   mass : mechanism -> R -> table -> answer -> R;
   mass_distribution : forall q e T, 0 < e -> distribution (mass q e T);
-  mass_same : forall q e T U v, distance T U = 0%nat -> mass q e T v = mass q e U v;
-  mass_private : forall q e T U v, 0 < e -> distance T U = 1%nat -> mass q e T v <= mass q e U v * exp e }.
+  mass_same : forall q e T U v, distance T U = 0%nat -> mass q e T v = mass q e U v }.
+
+(** Every mechanism is private on neighbours, at the e that it runs at. *)
+Definition private (S : Tables) : Prop := forall q e T U v, 0 < e -> distance S T U = 1%nat ->
+  mass S q e T v <= mass S q e U v * exp e.
+
+Record System := { tables :> Tables; mass_private : private tables }.
 
 (** ** Stability in all arguments at once (Lemma 1 of the paper) *)
 
@@ -76,7 +83,7 @@ Example figure : exists b c d e g,
 Proof. do 5 eexists. repeat split. Qed.
 
 Section Facts.
-  Variable S : System.
+  Variable S : Tables.
   Notation distance := (distance S).
   Notation mass := (mass S).
 
@@ -106,18 +113,7 @@ Section Facts.
     (distance (apply S F Ts) (apply S F Us) <= s)%nat.
   Proof. intros. apply (lemma1_from F Ts Us [] [] (stability S F)); auto. Qed.
 
-  (** ** Privacy at any distance, and of parallel queries *)
-
-  Lemma group_privacy q e v : 0 < e -> forall n T U, distance T U = n ->
-    mass q e T v <= mass q e U v * exp (e * INR n).
-  Proof.
-    intros He. induction n as [|n IH]; intros T U Hd.
-    - rewrite (mass_same S q e T U v Hd). simpl. rewrite Rmult_0_r, exp_0. lra.
-    - destruct (distance_path S n T U Hd) as (V & H1 & H2).
-      eapply Rle_trans; [apply (mass_private S q e T V v He H1)|].
-      rewrite S_INR. replace (e * (INR n + 1)) with (e * INR n + e) by ring.
-      rewrite exp_plus, <- Rmult_assoc. apply Rmult_le_compat_r; [left; apply exp_pos|]. apply IH, H2.
-  Qed.
+  (** ** Parallel queries *)
 
   (** The queries Qs run side by side, the i-th on the i-th part, each at e. *)
   Fixpoint parallel (f : splitter S) (e : R) (T : table S) (i : nat) (Qs : list (mechanism S))
@@ -141,6 +137,21 @@ Section Facts.
 
   Lemma parallel_nonneg f e T Qs vs i : 0 < e -> 0 <= parallel f e T i Qs vs.
   Proof. intros He. apply parallel_distribution, He. Qed.
+
+  (** ** Privacy at any distance, and of parallel queries *)
+
+  Hypothesis promise : private S.
+
+  Lemma group_privacy q e v : 0 < e -> forall n T U, distance T U = n ->
+    mass q e T v <= mass q e U v * exp (e * INR n).
+  Proof.
+    intros He. induction n as [|n IH]; intros T U Hd.
+    - rewrite (mass_same S q e T U v Hd). simpl. rewrite Rmult_0_r, exp_0. lra.
+    - destruct (distance_path S n T U Hd) as (V & H1 & H2).
+      eapply Rle_trans; [apply (promise q e T V v He H1)|].
+      rewrite S_INR. replace (e * (INR n + 1)) with (e * INR n + e) by ring.
+      rewrite exp_plus, <- Rmult_assoc. apply Rmult_le_compat_r; [left; apply exp_pos|]. apply IH, H2.
+  Qed.
 
   Lemma parallel_from f e T U : 0 < e -> forall Qs vs i,
     parallel f e T i Qs vs <=
