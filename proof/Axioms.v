@@ -2,6 +2,7 @@
     beyond the axioms of the standard library's classical reals. *)
 
 Require Import Fpinq.Join Fpinq.Seen Fpinq.Plans Fpinq.Persons Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Sessions Fpinq.Refines Fpinq.Instance
+  Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Concentrated
   Fpinq.Compute.
 
 Goal True. idtac "theorem stability_sound". Abort.
@@ -68,5 +69,37 @@ Goal True. idtac "theorem bags_deterministic". Abort.
 Print Assumptions bags_deterministic.
 Goal True. idtac "theorem bags_sums_to_one". Abort.
 Print Assumptions bags_sums_to_one.
+Goal True. idtac "theorem convert". Abort.
+Print Assumptions convert.
+Goal True. idtac "theorem tanh_above_right". Abort.
+Print Assumptions tanh_above_right.
+Goal True. idtac "theorem private_close". Abort.
+Print Assumptions private_close.
+Goal True. idtac "theorem range_close". Abort.
+Print Assumptions range_close.
+Goal True. idtac "theorem gaussian_distribution". Abort.
+Print Assumptions gaussian_distribution.
+Goal True. idtac "theorem gaussians_close". Abort.
+Print Assumptions gaussians_close.
+Goal True. idtac "theorem measure_l2". Abort.
+Print Assumptions measure_l2.
+Goal True. idtac "theorem choose_close". Abort.
+Print Assumptions choose_close.
+Goal True. idtac "theorem at_rho". Abort.
+Print Assumptions at_rho.
+Goal True. idtac "theorem books_alike". Abort.
+Print Assumptions books_alike.
+Goal True. idtac "theorem books_within". Abort.
+Print Assumptions books_within.
+Goal True. idtac "theorem bags_concentrated_spent". Abort.
+Print Assumptions bags_concentrated_spent.
+Goal True. idtac "theorem bags_concentrated". Abort.
+Print Assumptions bags_concentrated.
+Goal True. idtac "theorem bags_concentrated_dp". Abort.
+Print Assumptions bags_concentrated_dp.
+Goal True. idtac "theorem bags_pure_beside". Abort.
+Print Assumptions bags_pure_beside.
+Goal True. idtac "theorem bags_books_sum_to_one". Abort.
+Print Assumptions bags_books_sum_to_one.
 Goal True. idtac "theorem step_agrees". Abort.
 Print Assumptions step_agrees.
