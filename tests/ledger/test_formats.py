@@ -21,6 +21,7 @@ from fpinq.ledger.verify import verify
 from fpinq.model.actions import Action
 from fpinq.model.events import FORMAT, Event
 from fpinq.model.expressions import Type
+from fpinq.model.notions import Total
 from fpinq.model.operators import OPERATORS
 from fpinq.model.plans import Plan, Shape
 from fpinq.model.traces import Observation
@@ -28,7 +29,7 @@ from fpinq.runtime.refusals import FAILURES
 from ledger.damage import behind_the_back, rewrite
 
 GOLDEN = Path(__file__).parent / "golden"
-KINDS = {"action": Action, "observation": Observation, "shape": Shape, "plan": Plan}
+KINDS = {"action": Action, "observation": Observation, "shape": Shape, "plan": Plan, "budget": Total}
 CORPUS = [written.split(" ", 1) for written in (GOLDEN / "wire-1.txt").read_text().splitlines()]
 
 
@@ -49,7 +50,7 @@ def written_classes(kind: Any, found: set[type] | None = None) -> set[type]:
 
 
 LANGUAGE = sorted(
-    (kind for kind in written_classes(tuple[Action, Observation, Shape, Plan]) if is_dataclass(kind)),
+    (kind for kind in written_classes(tuple[Action, Observation, Shape, Plan, Total]) if is_dataclass(kind)),
     key=lambda kind: kind.__name__,
 )
 ENTRIES = get_args(Event)

@@ -22,10 +22,10 @@ from fpinq.model.accounts import (
     combine,
     fits,
     partition,
-    price,
     remaining,
     scaling_factor,
 )
+from fpinq.model.books import price
 from fpinq.model.errors import BadEpsilon, BadTransformation, KernelViolation
 
 A, B = Root("A"), Root("B")

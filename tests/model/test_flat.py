@@ -11,8 +11,9 @@ import pytest
 
 from fpinq.checker.scope import SCHEMA, UNARY
 from fpinq.model import accounts, maps
-from fpinq.model.accounts import Accounts, Part, Root, Source, certify, charge, fits, partition, price
+from fpinq.model.accounts import Accounts, Part, Root, Source, certify, charge, fits, partition
 from fpinq.model.actions import Action, Assign, Partition, Query
+from fpinq.model.books import price
 from fpinq.model.events import Began, Registered, Took
 from fpinq.model.expressions import Column
 from fpinq.model.queries import Count

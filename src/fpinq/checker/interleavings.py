@@ -26,6 +26,7 @@ from fpinq.model.accounts import Accounts, Root
 from fpinq.model.actions import Action, Assign, Partition, Query
 from fpinq.model.errors import Frozen, NotAsRecorded, ProgramError
 from fpinq.model.events import Began, Froze, Registered, Took, Unfroze
+from fpinq.model.notions import pure
 from fpinq.model.plans import roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Rule, step, with_root
 from fpinq.model.sessions import NOTHING, Decision, State
@@ -341,14 +342,14 @@ class _Search:
     def lost(self, losses: Mapping[str, Losses], analyst: str, label: Label) -> Mapping[str, Losses]:
         if not isinstance(label, Measure):
             return losses
-        more = self.pairs.loss(label.plan, label.by, None) * int(label.epsilon * UNITS)
+        more = self.pairs.loss(label.plan, label.by, None) * int(pure(label.epsilon) * UNITS)
         return {**losses, analyst: losses[analyst] + more}
 
     def conclude(self, node: _Node) -> None:
         """What must hold of an interleaving."""
         budgets = node.state.budgets
         charged = _charged(node, set(self.meeting.analysts))
-        _check_within(charged, {name: root.budget for name, root in budgets.roots.items()}, "B′ ≤ B")
+        _check_within(charged, {name: root.amount for name, root in budgets.roots.items()}, "B′ ≤ B")
         self.check_theorem(charged, np.sum(list(node.losses.values()), axis=0))
         _check_one_program(charged, node.one)
         for analyst, losses in node.losses.items():
@@ -398,7 +399,7 @@ def _is_cold(state: State, label: Label) -> bool:
 def _room(state: State, analyst: str, one: Configuration, alone: Configuration) -> Fraction:
     """The least that is left anywhere: of a budget by all, of a cap by the analyst."""
     roots = state.budgets.roots.items()
-    left = [root.budget - _counter(one, name) for name, root in roots]
+    left = [root.amount - _counter(one, name) for name, root in roots]
     caps = [(name, root.cap_of(analyst)) for name, root in roots]
     return min(left + [cap - _counter(alone, name) for name, cap in caps if cap is not None])
 

@@ -7,6 +7,7 @@ from itertools import product
 
 from fpinq.engines.reference import Database, Relation, compute, distance, transform
 from fpinq.model.expressions import Apply, Expression, Literal, Value
+from fpinq.model.notions import pure
 from fpinq.model.semantics import Measure
 from fpinq.model.traces import Distribution
 from fpinq.model.transformations import Partitioning, Where
@@ -29,7 +30,7 @@ def base2_answers(database: Database, reference: Database) -> Distribution:
 
     def distribution(measure: Measure) -> Mapping[tuple[int, ...], Fraction]:
         here, there = parts(measure, database), parts(measure, reference)
-        each = [base2(distance(t, u), measure.epsilon) for t, u in zip(here, there, strict=True)]
+        each = [base2(distance(t, u), pure(measure.epsilon)) for t, u in zip(here, there, strict=True)]
         return {answers: _product(each, answers) for answers in product((0, 1), repeat=len(each))}
 
     return distribution

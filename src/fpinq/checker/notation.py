@@ -11,6 +11,7 @@ from fpinq.engines.reference import PersonBag, compute, distance, order
 from fpinq.model.accounts import Root
 from fpinq.model.events import Froze, Registered, Unfroze
 from fpinq.model.notation import show_action, show_record
+from fpinq.model.notions import pure
 from fpinq.model.semantics import Bottom, Measure, Told, step
 
 
@@ -69,10 +70,10 @@ def show_violation(violation: Violation | Breach) -> str:
         seen = "τ"
         if isinstance(label, Measure):
             seen = ", ".join(["0"] * label.parts)
-            whole = whole and label.epsilon.denominator == 1
+            whole = whole and pure(label.epsilon).denominator == 1
             for here, there in zip(parts(label, left), parts(label, right), strict=True):
-                p *= base2(0, label.epsilon)[0] if whole else 1
-                q *= base2(distance(here, there), label.epsilon)[0] if whole else 1
+                p *= base2(0, pure(label.epsilon))[0] if whole else 1
+                q *= base2(distance(here, there), pure(label.epsilon))[0] if whole else 1
             table = f"{show_bag(compute(label.plan, left))} | {show_bag(compute(label.plan, right))}"
             seen += f"     on {table}"
         elif isinstance(label, Bottom):

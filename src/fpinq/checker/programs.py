@@ -26,6 +26,7 @@ from fpinq.engines.reference import Database, Relation, compute, distance, measu
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
+from fpinq.model.notions import pure
 from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.queries import Noisy
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
@@ -242,7 +243,9 @@ class _Search:
         transition = step(node.configuration, question)
         label, losses, traces = transition.label, node.losses, node.traces
         if isinstance(label, Measure):
-            losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * _in_units(label.epsilon)
+            losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * _in_units(
+                pure(label.epsilon)
+            )
             # A discrete Laplace answer is one of infinitely many, covered by its window.
             traces *= 2**label.parts if self.laplace is None else 1
         self.report.refusals += isinstance(label, Bottom)

@@ -23,6 +23,9 @@ FORMS = {
     "ask_scale": "table",
     "ask_budget": "",
     "ask_price": "table epsilon",
+    # what is asked at, and promised, where it is not an ε alone
+    "rho": "amount",
+    "approximate": "amount keys_delta epsilon delta",
     # observations
     "tau": "",
     "bottom": "",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fpinq.model.actions import Action, Assign, Partition
+from fpinq.model.books import written
 from fpinq.model.environments import Numbered, TableVariable, place, things
 from fpinq.model.maps import Map
 from fpinq.model.sessions import Session
@@ -78,7 +79,7 @@ class Program(NamedTuple):
     @property
     def bytes(self) -> int:
         """About as many as it takes in memory. It follows from what was asked, never from an answer."""
-        counters = len(self.session.configuration.accounts.counters)
+        counters = written(self.session.configuration.accounts)
         held = OF_A_TABLE * self.tables + OF_A_COUNTER * counters + OF_A_CHARACTER * self.length
         return OF_A_SESSION + held
 

@@ -34,7 +34,6 @@ from fpinq.ledger.totals import NONE
 from fpinq.ledger.writing import Writing
 from fpinq.model.actions import Action, Asking, AskPrice, Query, Silent
 from fpinq.model.environments import Numbered, TableVariable
-from fpinq.model.epsilon import epsilon as exact_epsilon
 from fpinq.model.errors import (
     KernelViolation,
     LedgerError,
@@ -47,6 +46,7 @@ from fpinq.model.errors import (
 from fpinq.model.events import Began, Froze, Recorded, Registered, Took, Unfroze
 from fpinq.model.expressions import Schema
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import asked_at
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import BOTTOM, TAU, Configuration, Measure, Rule, measure
 from fpinq.model.sessions import (
@@ -107,7 +107,7 @@ class RootState:
     @property
     def remaining(self) -> Fraction:
         """What is left of the budget, for all sessions together."""
-        return self.registered.budget - self.spent
+        return self.registered.amount - self.spent
 
 
 class Ledger:
@@ -353,7 +353,7 @@ class Ledger:
             budgets = self._budgets
             return {
                 name: RootState(
-                    root, min(amount(budgets.spent[name, ""]), root.budget), name in budgets.frozen
+                    root, min(amount(budgets.spent[name, ""]), root.amount), name in budgets.frozen
                 )
                 for name, root in budgets.listed.items()
             }
@@ -675,10 +675,10 @@ def _asked_at(pages: Pages, seq: int) -> str:
 
 
 def _exactly(action: Action) -> Action:
-    """The action with its ε as the kernel takes it: an exact rational."""
+    """The action with its ε or ρ as the kernel takes it: an exact rational."""
     if isinstance(action, Query | AskPrice):
-        exact = exact_epsilon(action.epsilon)
-        if type(action.epsilon) is not Fraction or exact != action.epsilon:
+        exact = asked_at(action.epsilon)
+        if type(action.epsilon) is not type(exact) or exact != action.epsilon:
             return replace(action, epsilon=exact)
     return action
 

@@ -157,7 +157,7 @@ class Share:
             return
         more, charges = {}, self._others.setdefault(session, {})
         for root, cost in fields["charged"].items():
-            if root not in self.budgets.roots:
+            if self.budgets.promised((root, "")) is None:
                 raise BadWire("a charge of no data set")
             charges[root], more[root] = _added(charges.get(root, 0), cost)
         for account in accounts_of(self.budgets, fields["analyst"], more):

@@ -26,7 +26,7 @@ from fpinq.ledger.format_1 import check_kept
 from fpinq.ledger.opening import check_format
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.totals import NONE, Totals
-from fpinq.model.accounts import certify
+from fpinq.model.books import certify
 from fpinq.model.errors import NotAsRecorded
 from fpinq.model.frozen import dataclass
 from fpinq.model.sessions import NOTHING, Account, Amounts, Budgets, State, amounts, changed, take_closed
@@ -192,7 +192,7 @@ def concluded(found: Sequence[Found], beside: Beside) -> Report:
     for each in found:
         check_accounts(amounts(each.budgets, each.budgets.spent), beside.accounts, head)
     roots = {
-        name: (root.budget, sum((each.spent[name] for each in found), ZERO))
+        name: (root.amount, sum((each.spent[name] for each in found), ZERO))
         for name, root in first.budgets.listed.items()
     }
     return Report(head.seq + 1, head, sum(each.sessions for each in found), first.unanswered, roots)

@@ -81,7 +81,8 @@ class Accounts:
     direct is what queries charged, without what partitions forwarded; received
     is what they forwarded, Σ_π c_π(s)·M_π. partitions are by number, 0 the oldest.
     raised are the roots that the last charge raised; what it did not touch is shared
-    with the accounts before it.
+    with the accounts before it. books are those of roots that are not pure, or have a δ;
+    None if there are no such roots, as most programs have none.
     """
 
     budgets: Mapping[Root, Fraction]
@@ -91,11 +92,24 @@ class Accounts:
     maxima: Mapping[int, Fraction] = field(default_factory=dict)
     received: Mapping[Source, Fraction] = field(default_factory=lambda: UNKNOWN, repr=False, compare=False)
     raised: tuple[Root, ...] = field(default=(), repr=False, compare=False)
+    books: "Books | None" = None
 
     def __post_init__(self) -> None:
         if self.received is UNKNOWN:
             nothing = Accounts(self.budgets, partitions=self.partitions, received={})
             object.__setattr__(self, "received", forwards(nothing, self.maxima))
+
+
+class Books(NamedTuple):
+    """Accounts beside those of the pure roots, one for each root that needs its own (`books`).
+
+    losses are in ρ, of every concentrated root; deltas in δ, of every root that has
+    a δ for keys, and keys is how much that is.
+    """
+
+    losses: Mapping[Root, Accounts]
+    deltas: Mapping[Root, Accounts]
+    keys: Mapping[Root, Fraction]
 
 
 def combine(stability: Sequence[int], sensitivities: Sequence[Sensitivity]) -> Sensitivity:
@@ -177,6 +191,7 @@ def charge(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> A
         updated(accounts.maxima, maxima) if maxima else accounts.maxima,
         updated(accounts.received, forwards(accounts, maxima)) if maxima else accounts.received,
         tuple([source for source in raised if isinstance(source, Root)]),
+        accounts.books,
     )
     certify(charged, raised)
     return charged
@@ -262,34 +277,44 @@ def fits(before: Accounts, charged: Accounts) -> bool:
 
     `before` is a seam: the rule does not look at it, a mutant does.
     """
-    return all([charged.counters[root] <= charged.budgets[root] for root in charged.raised])  # noqa: C419
+    return all([paid(charged, root) <= charged.budgets[root] for root in charged.raised])  # noqa: C419
 
 
-def price(accounts: Accounts, sensitivity: Sensitivity, epsilon: Fraction) -> dict[Root, Fraction]:
-    """What a query at ε would add to each root now: a function of the public state."""
-    added = charged(accounts, charge(accounts, sensitivity, epsilon))
-    return {root: added.get(root.name, ZERO) for root in accounts.budgets}
+def paid(accounts: Accounts, root: Root) -> Fraction:
+    """C_x, in the book that is the root's."""
+    books = accounts.books
+    if books is not None and root in books.losses:
+        accounts = books.losses[root]
+    return accounts.counters.get(root, ZERO)
 
 
 def charged(before: Accounts, after: Accounts) -> dict[str, Fraction]:
     """What a charge added at each root, where that is anything."""
     added: dict[str, Fraction] = {}
     for root in after.raised:
-        more = minus(after.counters[root], before.counters.get(root, ZERO))
+        more = minus(paid(after, root), paid(before, root))
         if more:
             added[root.name] = more
     return added
 
 
 def scaling_factor(accounts: Accounts, sensitivity: Sensitivity) -> int:
-    """How many records of the table one record of a root may change: the price of ε = 1 on fresh counters."""
+    """How many records of the table one record of a root may change."""
+    return max(scales(accounts, sensitivity).values(), default=0)
+
+
+def scales(accounts: Accounts, sensitivity: Sensitivity) -> dict[Root, int]:
+    """S_x: how many records of the table one record of each root may change, where that is any.
+
+    It is the price of ε = 1 on fresh counters.
+    """
     fresh = Accounts(accounts.budgets, partitions=accounts.partitions, received={})
-    return max(map(int, charged(fresh, charge(fresh, sensitivity, ONE)).values()), default=0)
+    return {Root(name): int(s) for name, s in charged(fresh, charge(fresh, sensitivity, ONE)).items()}
 
 
 def remaining(accounts: Accounts) -> dict[Root, Fraction]:
     """B_x − C_x for every root."""
-    return {root: total - accounts.counters.get(root, ZERO) for root, total in accounts.budgets.items()}
+    return {root: total - paid(accounts, root) for root, total in accounts.budgets.items()}
 
 
 def forwards(accounts: Accounts, maxima: Mapping[int, Fraction]) -> dict[Source, Fraction]:

@@ -6,6 +6,7 @@ from typing import Literal as Tag
 
 from fpinq.model.environments import Names, TableVariable
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 from fpinq.model.plans import Transformation
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.transformations import Partitioning, parts_of
@@ -40,13 +41,13 @@ class Partition:
 
 @dataclass(frozen=True)
 class Query:
-    """Ask one primitive query of each part, at ε; without a partitioning, of the whole table.
+    """Ask one primitive query of each part, at ε or ρ; without a partitioning, of the whole table.
 
     A single query is asked of every part.
     """
 
     table: TableVariable
-    epsilon: Fraction
+    epsilon: Fraction | Rho
     queries: tuple[PrimitiveQuery, ...]
     by: Partitioning | None = None
     op: Tag["query"] = field(default="query", repr=False)
@@ -74,10 +75,10 @@ class AskBudget:
 
 @dataclass(frozen=True)
 class AskPrice:
-    """What would a query of table at ε cost now?"""
+    """What would a query of table at ε or ρ cost now?"""
 
     table: TableVariable
-    epsilon: Fraction
+    epsilon: Fraction | Rho
     op: Tag["ask_price"] = field(default="ask_price", repr=False)
 
 

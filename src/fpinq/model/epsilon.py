@@ -38,6 +38,19 @@ def budget(number: object) -> Fraction:
     return _exact(number, "a budget", zero=True)
 
 
+def rho(number: object) -> Fraction:
+    """number as an exact ρ > 0, of which what is true of ε is true; BadEpsilon if it is not one."""
+    return _exact(number, "ρ", zero=False)
+
+
+def delta(number: object) -> Fraction:
+    """number as an exact δ, more than 0 and less than 1; BadEpsilon if it is not one."""
+    exact = _exact(number, "δ", zero=False)
+    if exact >= 1:
+        raise BadEpsilon("δ must be less than 1")
+    return exact
+
+
 def is_fraction(number: object) -> TypeGuard[Fraction]:
     """Whether it is a Fraction, and one of two ints in lowest terms.
 

@@ -51,6 +51,28 @@ class BadEpsilon(ProgramError):
     """An ε or a budget that is not an exact, finite, positive number of bounded size."""
 
 
+class NotConcentrated(ProgramError):
+    """A query at ρ of a data set whose budget is an ε, which no Gaussian noise has. Nothing was charged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"the budget of {name!r} is an ε, and nothing at ρ can be paid with it: ask at an ε, "
+            "or protect the data with budget=fp.rho(…) or fp.approximate(…)"
+        )
+
+
+class NoDelta(ProgramError):
+    """Keys that nobody knew, of a data set without a δ for them. Nothing was charged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name!r} has no δ for keys: list the keys, say their domain (fp.domain), or protect the data "
+            "with budget=fp.approximate(…, keys_delta=…)"
+        )
+
+
 class BadExpression(ProgramError):
     """A row expression that has no type, or that the closed language does not contain."""
 

@@ -17,7 +17,9 @@ from typing import ClassVar
 
 from fpinq.model.actions import Action
 from fpinq.model.epsilon import budget as exact_budget
+from fpinq.model.errors import BadEpsilon
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho, Total, amount_of, is_concentrated, keys_delta_of, total
 from fpinq.model.plans import Shape
 from fpinq.model.semantics import Rule
 from fpinq.model.traces import Released
@@ -40,16 +42,16 @@ class Began:
 class Registered:
     """A root: a data set with a budget of its own.
 
-    `contents` are hashes of its data. An analyst may spend at most
-    `caps[analyst]` of the budget, or `cap` if not listed; None is no limit but
-    the budget. A block is a root that was appended to another, `block_of`.
+    `contents` are hashes of its data. The budget says its notion too. An analyst
+    may spend at most `caps[analyst]` of it, in its own unit, or `cap` if not
+    listed; None is no limit but the budget. A block is a root that was appended to another, `block_of`.
     `read_off` says that the types of its columns were not stated but read off
     the data.
     """
 
     name: str
     shape: Shape
-    budget: Fraction
+    budget: Total
     contents: tuple[str, ...] = ()
     unit: str | None = None
     caps: Mapping[str, Fraction] | None = None
@@ -76,18 +78,34 @@ class Registered:
         columns: tuple[tuple[str, ...], ...] = (),
     ) -> "Registered":
         """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
-        own = {who: exact_budget(limit) for who, limit in sorted(caps.items())} if caps else None
-        limit = None if cap is None else exact_budget(cap)
+        promised = total(budget)
+        own = {who: _cap(limit, promised) for who, limit in sorted(caps.items())} if caps else None
+        limit = None if cap is None else _cap(cap, promised)
         hashes = tuple(sorted(set(contents)))
-        return Registered(
-            name, shape, exact_budget(budget), hashes, unit, own, limit, block_of, read_off, columns
-        )
+        return Registered(name, shape, promised, hashes, unit, own, limit, block_of, read_off, columns)
+
+    @property
+    def amount(self) -> Fraction:
+        """How much the budget is, in the unit of its notion."""
+        return amount_of(self.budget)
+
+    @property
+    def keys_delta(self) -> Fraction:
+        """Which δ is set aside for keys that nobody knew."""
+        return keys_delta_of(self.budget)
 
     def cap_of(self, analyst: str | None) -> Fraction | None:
         """How much of the budget an analyst may spend; None if there is no limit of their own."""
         if analyst is None:
             return None
         return (self.caps or {}).get(analyst, self.cap)
+
+
+def _cap(limit: object, promised: Total) -> Fraction:
+    """A cap, in the unit of the budget that it is of."""
+    if is_concentrated(promised) != (type(limit) is Rho):
+        raise BadEpsilon("a root has one notion: a cap is an ε where the budget is one, and else a ρ")
+    return limit.amount if isinstance(limit := total(limit), Rho) else exact_budget(limit)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 
-from fpinq.model import accounts
+from fpinq.model import accounts, books
 from fpinq.model.accounts import Accounts, Part, Root, Sensitivity
 from fpinq.model.actions import (
     Action,
@@ -28,13 +28,14 @@ from fpinq.model.actions import (
 )
 from fpinq.model.closed import check_closed
 from fpinq.model.environments import Names, Numbered, TableVariable, bind, bind_all, check_number
-from fpinq.model.epsilon import Epsilon, budget, epsilon
 from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
 from fpinq.model.expressions import Schema, is_text
 from fpinq.model.frozen import dataclass
 from fpinq.model.maps import Each
+from fpinq.model.notions import Amount, Rho, Total, amount_of, asked_at
+from fpinq.model.notions import total as exact_total
 from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
-from fpinq.model.queries import PrimitiveQuery
+from fpinq.model.queries import PrimitiveQuery, simple
 from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, checked_schema, parts_of
 
 
@@ -62,7 +63,7 @@ class Configuration:
         return found
 
 
-def initial(roots: Mapping[TableVariable, tuple[Shape, Fraction]]) -> Configuration:
+def initial(roots: Mapping[TableVariable, tuple[Shape, Total]]) -> Configuration:
     """Init: every root is its own table with sensitivity {root: 1}; nothing has been charged."""
     c = Configuration({}, Accounts({}))
     for name, (shape, total) in roots.items():
@@ -70,7 +71,7 @@ def initial(roots: Mapping[TableVariable, tuple[Shape, Fraction]]) -> Configurat
     return c
 
 
-def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Fraction) -> Configuration:
+def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Total) -> Configuration:
     """One more root with a budget of its own, as if it had been there from the start."""
     check_closed(shape, Shape)
     check_target(c, name)
@@ -78,8 +79,10 @@ def with_root(c: Configuration, name: TableVariable, shape: Shape, total: Fracti
         checked_schema(schema.columns)
     root = Root(name)
     environment = bind(c.environment, {name: Table(RootTable(name), shape, {root: 1})})
-    budgets = {**c.accounts.budgets, root: budget(total)}
-    return Configuration(environment, replace(c.accounts, budgets=budgets))
+    promised = exact_total(total)
+    budgets = {**c.accounts.budgets, root: amount_of(promised)}
+    opened = books.opened(c.accounts.books, {root: promised})
+    return Configuration(environment, replace(c.accounts, budgets=budgets, books=opened))
 
 
 # ── what an observer sees ────────────────────────────────────────────────────────────
@@ -110,7 +113,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Measure:
-    """One answer per part, drawn at ε from the table or its parts: for the engine and the mechanism.
+    """One answer per part, drawn at ε or ρ from the table or its parts: for the engine and the mechanism.
 
     There is a query for each part, or one that is the same for all of them.
     """
@@ -119,7 +122,7 @@ class Measure:
     schema: Schema
     by: Partitioning | None
     queries: tuple[PrimitiveQuery, ...]
-    epsilon: Epsilon
+    epsilon: Amount
 
     @property
     def parts(self) -> int:
@@ -179,8 +182,8 @@ def step_closed(c: Configuration, action: Action) -> Transition:
         case Query():
             table = c.table(action.table)
             measured = measure(table, action)
-            charged = accounts.charge(c.accounts, table.sensitivity, measured.epsilon)
-            if accounts.fits(c.accounts, charged):
+            charged = books.charge(c.accounts, table.sensitivity, measured.epsilon)
+            if books.fits(c.accounts, charged):
                 return query(c, measured, charged)
             return query_bottom(c, charged)
         case AskScale():
@@ -248,7 +251,8 @@ def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
         ⟨P, E, C⟩ ── Q⃗(ε, T|f) ──▸ ⟨P′, E, C′⟩
 
     With a partitioning it is a fresh partition whose parts are asked once each:
-    their counters reach ε together, the maximum grows by ε, v·ε is forwarded.
+    their counters reach ε together, the maximum grows by ε, v·ε is forwarded. Where
+    the root has a notion of its own, so it is in its book, at κ for ε (`books`).
     """
     return Transition(Rule.QUERY, measured, Configuration(c.environment, charged))
 
@@ -284,11 +288,11 @@ def ask_budget(c: Configuration) -> Transition:
 
 
 def ask_price(c: Configuration, action: AskPrice) -> Transition:
-    """Ask price: what a query of t at ε would add to every root now.
+    """Ask price: what a query of t at ε or ρ would add to every root now.
 
     ⟨P, E, C⟩ ── charge(C, v, ε) − C ──▸ ⟨P′, E, C⟩
     """
-    added = accounts.price(c.accounts, c.table(action.table).sensitivity, epsilon(action.epsilon))
+    added = books.price(c.accounts, c.table(action.table).sensitivity, asked_at(action.epsilon))
     return Transition(Rule.ASK_PRICE, Told({root.name: amount for root, amount in added.items()}), c)
 
 
@@ -297,7 +301,7 @@ def ask_price(c: Configuration, action: AskPrice) -> Transition:
 
 def measure(table: Table, action: Query) -> Measure:
     """What a query measures; a ProgramError if it makes no sense on this table."""
-    exact = epsilon(action.epsilon)
+    exact = asked_at(action.epsilon)
     schema = rows(table, "query")
     if action.by is not None:
         check_partitioning(action.by, schema)
@@ -307,7 +311,15 @@ def measure(table: Table, action: Query) -> Measure:
         )
     for primitive in action.queries:
         primitive.check(schema)
+        if isinstance(exact, Rho):
+            check_at_rho(primitive)
     return Measure(table.plan, schema, action.by, action.queries, exact)
+
+
+def check_at_rho(query: PrimitiveQuery) -> None:
+    """BadQuery if a query has no mechanism at ρ."""
+    if any(each.mechanism == "quotient" for each in simple(query)):
+        raise BadQuery("a balance is asked at an ε: at ρ ask for moments")
 
 
 def rows(table: Table, what: str) -> Schema:

@@ -20,12 +20,15 @@ from fractions import Fraction
 from itertools import takewhile
 from typing import NamedTuple
 
-from fpinq.model.accounts import Accounts, Root, charged
+from fpinq.model.accounts import Accounts, Root, charged, paid
 from fpinq.model.actions import Action, AskBudget, Query
+from fpinq.model.books import charged_for_keys, paid_for_keys
+from fpinq.model.books import opened as opened_books
 from fpinq.model.closed import check_closed
 from fpinq.model.environments import Numbered, TableVariable, bind, unbind
 from fpinq.model.errors import (
     BadAction,
+    BadData,
     DataChanged,
     Frozen,
     NotAsRecorded,
@@ -50,8 +53,10 @@ LOOK_AT_BUDGETS = (Query, AskBudget)
 # Where a program is that has done nothing yet.
 NOWHERE = Configuration({}, Accounts({}))
 
-# A root's name and an analyst's, or "" for the root itself: where a charge goes.
+# A root's name and an analyst's, or "" for the root itself: where a charge goes. What a root has for keys is
+# an account of its own, under a name that no other root has then.
 Account = tuple[str, str]
+FOR_KEYS = " δ"
 # What is spent and the total, in units.
 Amounts = tuple[int, int]
 
@@ -66,7 +71,7 @@ class Session(NamedTuple):
 
     def spent(self, root: str) -> Fraction:
         """What this session was charged at a root, exactly."""
-        return self.configuration.accounts.counters.get(Root(root), ZERO)
+        return paid(self.configuration.accounts, Root(root))
 
     def without(self, variables: Iterable[TableVariable | Numbered]) -> "Session":
         """The session, with these variables forgotten."""
@@ -102,7 +107,10 @@ class Budgets:
         """What was promised: a root's budget, or an analyst's cap; None if there is no such account."""
         name, analyst = account
         root = self.roots.get(name)
-        return None if root is None else root.cap_of(analyst) if analyst else root.budget
+        if root is not None:
+            return root.cap_of(analyst) if analyst else root.amount
+        root = self.roots.get(name.removesuffix(FOR_KEYS))
+        return None if root is None or analyst else root.keys_delta or None
 
 
 class Decision(NamedTuple):
@@ -205,11 +213,16 @@ def registered(budgets: Budgets, root: Registered, number: int) -> Budgets:
     return Budgets(
         put(budgets.roots, root.name, root),
         put(budgets.since, root.name, number),
-        put(budgets.spent, (root.name, ""), 0),
+        updated(budgets.spent, dict.fromkeys(accounts_opened(root), 0)),
         budgets.frozen,
         put(budgets.names, len(budgets.names), root.name),
         updated(budgets.contents, dict.fromkeys(root.contents, root.name)),
     )
+
+
+def accounts_opened(root: Registered) -> list[Account]:
+    """The accounts that a root has: its own, and if it has a δ for keys, that."""
+    return [(root.name, ""), (root.name + FOR_KEYS, "")] if root.keys_delta else [(root.name, "")]
 
 
 def upgraded(budgets: Budgets, spent: Mapping[str, Mapping[str, Fraction]]) -> Budgets:
@@ -270,7 +283,11 @@ def after(budgets: Budgets, session: Session, transition: Transition) -> Decisio
     taken: dict[str, int] = {}
     more: dict[str, int] = {}
     for name in cost:
-        taken[name] = units(accounts.counters[Root(name)])
+        taken[name] = units(paid(accounts, Root(name)))
+        more[name] = taken[name] - session.taken.get(name, 0)
+    for root, delta in charged_for_keys(session.configuration.accounts, accounts).items():
+        name = root + FOR_KEYS
+        cost[name], taken[name] = delta, units(paid_for_keys(accounts, Root(root)))
         more[name] = taken[name] - session.taken.get(name, 0)
     then = Session(
         session.analyst, transition.configuration, updated(session.taken, taken), session.queries + 1
@@ -296,11 +313,16 @@ class Left(Mapping[Root, Fraction]):
         if root not in self:
             raise KeyError(root)
         budgets, promised = self._budgets, self._budgets.roots[root.name]
-        limit = less(promised.budget, by_others(budgets, (root.name, ""), self._taken))
+        limit = less(promised.amount, by_others(budgets, (root.name, ""), self._taken))
         cap = promised.cap_of(self._analyst)
         if cap is None:
             return limit
         return min(limit, less(cap, by_others(budgets, (root.name, self._analyst or ""), self._taken)))
+
+    def for_keys(self, root: Root) -> Fraction:
+        """What the others leave it of a root's δ."""
+        account = (root.name + FOR_KEYS, "")
+        return less(self._budgets.roots[root.name].keys_delta, by_others(self._budgets, account, self._taken))
 
     def __contains__(self, root: object) -> bool:
         since, names = self._budgets.since, self._budgets.names
@@ -316,6 +338,26 @@ class Left(Mapping[Root, Fraction]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+class ForKeys(Mapping[Root, Fraction]):
+    """The δ that the others leave a session, of the roots that have one."""
+
+    __slots__ = ("_left", "_roots")
+
+    def __init__(self, left: Left, roots: Mapping[Root, object]) -> None:
+        self._left, self._roots = left, roots
+
+    def __getitem__(self, root: Root) -> Fraction:
+        if root not in self._roots:
+            raise KeyError(root)
+        return self._left.for_keys(root)
+
+    def __iter__(self) -> Iterator[Root]:
+        return iter(self._roots)
+
+    def __len__(self) -> int:
+        return len(self._roots)
 
 
 def left_to(budgets: Budgets, session: Session) -> Mapping[Root, Fraction]:
@@ -347,7 +389,7 @@ def accounts_of(budgets: Budgets, analyst: str | None, names: Iterable[str]) -> 
     own = [(name, "") for name in names]
     if analyst is None:
         return own
-    return own + [(name, analyst) for name, _ in own if budgets.roots[name].cap_of(analyst) is not None]
+    return own + [(name, analyst) for name, _ in own if budgets.promised((name, analyst)) is not None]
 
 
 def check_thawed(budgets: Budgets, label: Label) -> None:
@@ -417,7 +459,9 @@ def seeing(budgets: Budgets, session: Session, before: int | None = None) -> Ses
     tables = {name: Table(RootTable(name), budgets.roots[name].shape, {Root(name): 1}) for name in fresh}
     left = Left(budgets, session, seen + len(fresh))
     environment = bind(c.environment, tables)
-    return session._replace(configuration=with_budgets(Configuration(environment, c.accounts), left))
+    books = opened_books(c.accounts.books, {Root(name): budgets.roots[name].budget for name in fresh})
+    accounts = c.accounts if books is c.accounts.books else replace(c.accounts, books=books)
+    return session._replace(configuration=with_budgets(Configuration(environment, accounts), left))
 
 
 def arrived(budgets: Budgets, seen: int, before: int | None) -> list[str]:
@@ -434,8 +478,10 @@ def configuration(budgets: Budgets, session: Session) -> Configuration:
 
 def with_budgets(c: Configuration, budgets: Mapping[Root, Fraction]) -> Configuration:
     """A configuration under other budgets."""
-    a = c.accounts
-    accounts = Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima, a.received)
+    a, books = c.accounts, c.accounts.books
+    if books is not None and isinstance(budgets, Left):
+        books = books._replace(keys=ForKeys(budgets, books.deltas))
+    accounts = Accounts(budgets, a.counters, a.direct, a.partitions, a.maxima, a.received, (), books)
     return Configuration(c.environment, accounts)
 
 
@@ -464,12 +510,22 @@ def known(budgets: Budgets, root: Registered, *, but_shape: bool = False) -> Reg
     if found is not None:
         check_same(found, root, but_shape=but_shape)
         return found
+    check_name(budgets, root)
     for held in root.contents:
         if held in budgets.contents:
             raise SameData(root.name, budgets.contents[held])
     if root.block_of is not None and root.block_of not in budgets.roots:
         raise UnknownTable(root.block_of, budgets.roots)
     return None
+
+
+def check_name(budgets: Budgets, root: Registered) -> None:
+    """BadData if a root is called what another one's δ is called, where amounts are told by name."""
+    owner = budgets.roots.get(root.name.removesuffix(FOR_KEYS))
+    if (root.keys_delta and root.name + FOR_KEYS in budgets.roots) or (owner and owner.keys_delta):
+        raise BadData(
+            f"{root.name!r} is too like the name of another data set: the δ of a data set has its name"
+        )
 
 
 def check_same(known: Registered, root: Registered, *, but_shape: bool = False) -> None:
@@ -492,8 +548,8 @@ def changed(budgets: Budgets, event: Event) -> dict[Account, Amounts]:
     match event:
         case Took(analyst=analyst, charged=cost):
             return amounts(budgets, accounts_of(budgets, analyst, cost)) if cost else {}
-        case Registered(name=name):
-            return amounts(budgets, [(name, "")])
+        case Registered():
+            return amounts(budgets, accounts_opened(event))
         case Upgraded(spent=spent):
             return amounts(budgets, [(root, who) for root, each in spent.items() for who in each])
         case _:

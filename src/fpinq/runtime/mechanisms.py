@@ -23,6 +23,7 @@ from fpinq.ledger import Released
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import KernelViolation
+from fpinq.model.notions import Amount, pure
 from fpinq.model.queries import (
     Balance,
     Brackets,
@@ -50,9 +51,10 @@ FEW = 16
 AT_ONCE = 2**18
 
 
-def draw(query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
+def draw(query: SimpleQuery, measured: Integers, at: Amount) -> Released:
     """What a query releases at ε of what was measured, drawn afresh; TimeoutError if out of time."""
     deadline.check()
+    epsilon = pure(at)
     if isinstance(query, Balance):
         return _divide(query, measured, epsilon)
     drawn = _choose(query, measured, epsilon) if isinstance(query, Chosen) else _add(query, measured, epsilon)
@@ -60,9 +62,9 @@ def draw(query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
     return drawn[0] if isinstance(query, Chosen) and query.alone else drawn
 
 
-def draw_alike(query: SimpleQuery, measured: Sequence[Integers], epsilon: Epsilon) -> tuple[Released, ...]:
+def draw_alike(query: SimpleQuery, measured: Sequence[Integers], at: Amount) -> tuple[Released, ...]:
     """What a query releases at ε of every part, as by `draw`; but noise is drawn for all at once."""
-    parts = len(measured)
+    parts, epsilon = len(measured), pure(at)
     if isinstance(query, Chosen | Balance) or not query.sensitivity or parts * query.integers <= FEW:
         return tuple([draw(query, of_part, epsilon) for of_part in measured])
     scale = query.sensitivity / epsilon

@@ -81,6 +81,8 @@ FAILURES: dict[type[Exception], Failure] = {
     errors.UnknownTable: Failure("unknown_table", 404, 2, ("table",)),
     errors.UnknownColumn: Failure("unknown_column", 400, 2, ("column", "known")),
     errors.BadEpsilon: Failure("bad_epsilon", 400, 2),
+    errors.NotConcentrated: Failure("not_concentrated", 400, 2, ("name",)),
+    errors.NoDelta: Failure("no_delta", 400, 2, ("name",)),
     errors.BadExpression: Failure("bad_expression", 400, 2),
     errors.BadTransformation: Failure("bad_transformation", 400, 2),
     errors.WrongArity: Failure("wrong_arity", 400, 2, ("takes", "given")),

@@ -17,15 +17,16 @@ from fpinq.engines.owner import in_our_words, noted
 from fpinq.ledger import Answered, Observation, Registered, Released
 from fpinq.model.actions import Action
 from fpinq.model.environments import Numbered, TableVariable
-from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import (
     BadData,
+    BadQuery,
     BadTransformation,
     DataChanged,
     EngineError,
     KernelViolation,
     ProgramError,
 )
+from fpinq.model.notions import Amount, Rho, Total, share_of
 from fpinq.model.plans import Plan, Shape, roots_of
 from fpinq.model.queries import Count, Several, SimpleQuery, shares, simple
 from fpinq.model.semantics import Configuration, Label, Measure, Table
@@ -38,12 +39,12 @@ from fpinq.runtime.statistics import Statistics
 
 # The public maximal lengths of texts, by table and column.
 Lengths = Mapping[str, Mapping[str, int]]
-Mechanism = Callable[[SimpleQuery, Integers, Epsilon], Released]
+Mechanism = Callable[[SimpleQuery, Integers, Amount], Released]
 # The same, of the same query of every part.
-Alike = Callable[[SimpleQuery, Sequence[Integers], Epsilon], tuple[Released, ...]]
+Alike = Callable[[SimpleQuery, Sequence[Integers], Amount], tuple[Released, ...]]
 # Raises what refuses a measurement, from public numbers alone, before it is charged for.
 Admit = Callable[[Measure], None]
-# What is asked of a part that is asked no more, and at which share of ε: it is not drawn for.
+# What is asked of a part that is asked no more, and at which share of ε or ρ: it is not drawn for.
 NOTHING = (Count(), Fraction(0))
 
 
@@ -129,10 +130,10 @@ class ProtectedSystem:
         asked = [list(zip(simple(query), shares(query), strict=True)) for query in label.queries]
         of_each = [several[number] if number < len(several) else NOTHING for several in asked]
         queries = tuple(query for query, _ in of_each)
-        return self._drawn_at(label, queries, [Epsilon(label.epsilon * share) for _, share in of_each])
+        return self._drawn_at(label, queries, [share_of(label.epsilon, share) for _, share in of_each])
 
     def _drawn_at(
-        self, label: Measure, queries: tuple[SimpleQuery, ...], epsilons: Iterable[Epsilon]
+        self, label: Measure, queries: tuple[SimpleQuery, ...], epsilons: Iterable[Amount]
     ) -> tuple[Released, ...]:
         """What is drawn by a query of each part, or by one of all, at its ε."""
         statistics = _once([query.statistic for query in queries])
@@ -141,13 +142,15 @@ class ProtectedSystem:
             return self._alike(queries[0], measured, next(iter(epsilons)))
         return tuple(map(self._draw, queries, measured, epsilons))
 
-    def _draw(self, query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
-        return self._mechanism(query, measured, epsilon) if epsilon else ()
+    def _draw(self, query: SimpleQuery, measured: Integers, at: Amount) -> Released:
+        return self._mechanism(query, measured, at) if at else ()
 
     def _check(self, label: Label) -> None:
         # Whether data is here and a file is the same says nothing about its records: before the charge.
         if not isinstance(label, Measure):
             return
+        if isinstance(label.epsilon, Rho):
+            raise BadQuery("there is no noise for ρ yet: ask at an ε")
         roots = roots_of(label.plan)
         if missing := roots - self._roots.keys():
             raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
@@ -172,7 +175,7 @@ class ProtectedSystem:
         self,
         name: str,
         shape: Shape,
-        budget: Fraction,
+        budget: Total,
         engine: Engine | None = None,
         lengths: Lengths | None = None,
         **facts: Any,
@@ -213,7 +216,7 @@ class ProtectedSystem:
 
     def budgets(self) -> dict[str, Fraction]:
         """What every root that is here started with."""
-        return {name: root.budget for name, root in self._roots.items()}
+        return {name: root.amount for name, root in self._roots.items()}
 
     def drop(self, variable: TableVariable | Numbered) -> None:
         """The client will not use a variable again, or several. No lock: a finalizer may call it any time."""

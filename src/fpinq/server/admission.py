@@ -6,8 +6,11 @@ data, and what is admitted is done in time on a machine that is large enough: a
 failure after the charge is a defect of the machine, not an answer.
 """
 
+from fractions import Fraction
+
 from fpinq.model.costs import Costs
 from fpinq.model.errors import BadEpsilon, BadQuery
+from fpinq.model.notions import Amount, Rho
 from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, roots_of, rows_at_most
 from fpinq.model.semantics import Measure
 from fpinq.model.transformations import operators_in
@@ -45,8 +48,8 @@ class Admission:
 
     def _check_epsilon(self, label: Measure) -> None:
         least = self._limits.epsilon_at_least
-        if label.epsilon < least and roots_of(label.plan):
-            raise BadEpsilon(f"ε is at least {least} here: no question is free; see /limits")
+        if roots_of(label.plan):
+            _check_at_least(label.epsilon, least)
         if has_no_rows(label.plan):
             raise BadQuery("no person has a row of this table: no question is free, and this one would be")
 
@@ -90,6 +93,15 @@ class Admission:
 
     def _bounds_of(self, costs: Costs) -> Bounds:
         return self._bounds.setdefault(costs.engine, Bounds(self._sizes, costs))
+
+
+def _check_at_least(at: Amount, least: Fraction) -> None:
+    """BadEpsilon unless so much is asked for; of ρ, what a query at the least ε costs at the most."""
+    if isinstance(at, Rho):
+        if at.amount < least**2 / 2:
+            raise BadEpsilon(f"ρ is at least {least**2 / 2} here: no question is free; see /limits")
+    elif at < least:
+        raise BadEpsilon(f"ε is at least {least} here: no question is free; see /limits")
 
 
 def _shown(units: int) -> str:

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from fpinq.ledger import Acted, Released
 from fpinq.model.actions import Action
-from fpinq.model.epsilon import Epsilon
+from fpinq.model.notions import Amount
 from fpinq.model.queries import SimpleQuery
 from fpinq.model.semantics import Configuration
 from fpinq.model.statistics import Integers
@@ -73,13 +73,11 @@ def drawing(mechanism: Mechanism, alike: Alike) -> tuple[Mechanism, Alike]:
     """Mechanisms, of one part and of all, of which each analyst draws with one at a time."""
     turns = Turns(TimeoutError("the time for a query is over"))
 
-    def draw(query: SimpleQuery, measured: Integers, epsilon: Epsilon) -> Released:
+    def draw(query: SimpleQuery, measured: Integers, epsilon: Amount) -> Released:
         with turns.of(_analyst.get()):
             return mechanism(query, measured, epsilon)
 
-    def draw_alike(
-        query: SimpleQuery, measured: Sequence[Integers], epsilon: Epsilon
-    ) -> tuple[Released, ...]:
+    def draw_alike(query: SimpleQuery, measured: Sequence[Integers], epsilon: Amount) -> tuple[Released, ...]:
         with turns.of(_analyst.get()):
             return alike(query, measured, epsilon)
 
