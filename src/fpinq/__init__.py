@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fpinq.client.histograms import Histogram as histogram  # noqa: N813
     from fpinq.client.histograms import Ranges as ranges  # noqa: N813
     from fpinq.client.joins import all_, first, unique
+    from fpinq.client.notions import approximate, rho
     from fpinq.client.parts import Parts
     from fpinq.client.planning import ExpectedError, epsilon_for
     from fpinq.client.protect import ReadOffData, protect, public
@@ -79,6 +80,8 @@ if TYPE_CHECKING:
         FpinqError,
         KernelViolation,
         LedgerError,
+        NoDelta,
+        NotConcentrated,
         ProgramError,
         UnboundedStability,
         UnfitEngine,
@@ -123,9 +126,11 @@ __all__ = [
     "LedgerCorrupt",
     "LedgerError",
     "LedgerRolledBack",
+    "NoDelta",
     "NoLedger",
     "NotAllowed",
     "NotAuthenticated",
+    "NotConcentrated",
     "OtherFormat",
     "OtherVersion",
     "OthersSession",
@@ -151,6 +156,7 @@ __all__ = [
     "WrongArity",
     "_",
     "all_",
+    "approximate",
     "average",
     "bounds",
     "cdf",
@@ -176,6 +182,7 @@ __all__ = [
     "quantiles",
     "ranges",
     "regression",
+    "rho",
     "several",
     "standard_deviation",
     "sum",
@@ -220,6 +227,10 @@ _PLACES = {
         "all_",
         "first",
         "unique",
+    ),
+    "fpinq.client.notions": (
+        "approximate",
+        "rho",
     ),
     "fpinq.client.parts": ("Parts",),
     "fpinq.client.planning": (
@@ -283,6 +294,8 @@ _PLACES = {
         "FpinqError",
         "KernelViolation",
         "LedgerError",
+        "NoDelta",
+        "NotConcentrated",
         "ProgramError",
         "UnboundedStability",
         "UnfitEngine",

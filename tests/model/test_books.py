@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fpinq.model import accounts as of_one
 from fpinq.model import books
 from fpinq.model.accounts import Accounts, Part, Root, Sensitivity, Source, combine, paid, remaining, scales
+from fpinq.model.conversion import rho_of
 from fpinq.model.epsilon import Epsilon, epsilon
 from fpinq.model.errors import BadEpsilon, KernelViolation, NoDelta, NotConcentrated
 from fpinq.model.notions import (
@@ -22,6 +23,7 @@ from fpinq.model.notions import (
     Rho,
     Total,
     amount_of,
+    approximate,
     asked_at,
     is_concentrated,
     kappa,
@@ -44,6 +46,7 @@ def opened(budgets: Mapping[Root, Total]) -> Accounts:
 
 
 def with_delta(of: Fraction | Rho, delta: Fraction) -> Approximate:
+    """Whatever it was stated as."""
     return Approximate(of, delta, ONE, delta)
 
 
@@ -316,9 +319,10 @@ def test_what_is_asked_at_and_promised_is_exact_and_of_one_notion() -> None:
     with pytest.raises(KernelViolation):
         pure(Rho(ONE))
     assert total(Rho(Fraction(0))) == Rho(Fraction(0))
-    whole = Approximate(Rho(SMALL), SMALL, ONE, 2 * SMALL)
+    whole = approximate(1, "2e-9", "1e-9")
     assert total(whole) == whole
-    assert amount_of(whole) == SMALL
+    assert amount_of(whole) == rho_of(ONE, SMALL)
+    assert approximate(1, SMALL, SMALL).amount == ONE  # nothing is converted: all of δ is for keys
     assert is_concentrated(whole)
     assert not is_concentrated(with_delta(ONE, SMALL))
     assert not is_concentrated(ONE)
@@ -343,11 +347,25 @@ def test_a_rho_of_every_refused_kind(wrong: object) -> None:
         Approximate(Rho(ONE), -SMALL, ONE, SMALL),
         Approximate(Rho(ONE), Fraction(0), ONE, ONE),
         Approximate(Rho(ONE), Fraction(0), ONE, Fraction(0)),
-        Approximate(Rho(ONE), Fraction(0), 1.0, SMALL),  # type: ignore[arg-type]
-        Approximate(Approximate(ONE, SMALL, ONE, SMALL), SMALL, ONE, SMALL),  # type: ignore[arg-type]
+        replace(approximate(1, SMALL), amount=approximate(1, SMALL)),
+        replace(approximate(1, SMALL), amount=rho_of(ONE, SMALL)),
         Approximate(Rho(Fraction(-1)), Fraction(0), ONE, SMALL),
     ],
 )
 def test_an_approximate_budget_of_every_refused_kind(wrong: Approximate) -> None:
     with pytest.raises(BadEpsilon):
         total(wrong)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [(0, SMALL), (1, 0), (1, 1), (1, 2), (1, -1), (1, SMALL, 2 * SMALL), (1, SMALL, -1), ("x", SMALL)],
+)
+def test_an_epsilon_and_delta_of_every_refused_kind(stated: tuple[object, ...]) -> None:
+    with pytest.raises(BadEpsilon):
+        approximate(*stated)
+
+
+def test_an_epsilon_and_delta_that_leave_no_rho_are_refused() -> None:
+    with pytest.raises(BadEpsilon, match="told from 0"):
+        approximate("1e-17", "1e-17")

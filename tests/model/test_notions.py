@@ -8,11 +8,12 @@ from fpinq.model import books
 from fpinq.model.accounts import Root
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.clamps import Clamp
+from fpinq.model.conversion import rho_of
 from fpinq.model.epsilon import epsilon
 from fpinq.model.errors import BadEpsilon, BadQuery, NotAsRecorded, NotConcentrated
 from fpinq.model.events import Began, Registered, Took
 from fpinq.model.expressions import Column, Schema, Type
-from fpinq.model.notions import Approximate, Rho, Total
+from fpinq.model.notions import Rho, Total, approximate
 from fpinq.model.queries import Balance, Count, Several
 from fpinq.model.semantics import Configuration, Rule, Told, Transition, initial, step
 from fpinq.model.sessions import (
@@ -142,11 +143,11 @@ def test_a_session_is_followed_in_its_books() -> None:
 
 
 def test_a_root_with_a_delta_has_an_account_of_it_under_a_name_of_its_own() -> None:
-    budget = Approximate(rho("1/50"), SMALL, ONE, 2 * SMALL)
+    budget = approximate(1, 2 * SMALL, SMALL)
     state = registered(budget)
     event = Registered.of("A", SCHEMA, budget)
     assert changed(state.budgets, event) == {
-        ("A", ""): (0, units(Fraction(1, 50))),
+        ("A", ""): (0, units(rho_of(ONE, SMALL))),
         ("A δ", ""): (0, units(SMALL)),
     }
     assert [state.budgets.promised(a) for a in (("A δ", ""), ("A δ", "ann"), ("B δ", ""))] == [
@@ -163,7 +164,7 @@ def test_a_root_with_a_delta_has_an_account_of_it_under_a_name_of_its_own() -> N
 
 
 def test_no_root_is_called_what_another_ones_delta_is() -> None:
-    keyed = Approximate(ONE, SMALL, ONE, SMALL)
+    keyed = approximate(1, SMALL, SMALL)
     for first, second in (((keyed, "A"), (ONE, "A δ")), ((ONE, "A δ"), (keyed, "A"))):
         state = registered(*first)
         with pytest.raises(NotAsRecorded, match="too like"):
@@ -174,7 +175,7 @@ def test_no_root_is_called_what_another_ones_delta_is() -> None:
 
 def test_what_keys_cost_of_a_delta_is_shared_by_the_sessions() -> None:
     """The rest of a step is as of any query."""
-    state = registered(Approximate(ONE, 3 * SMALL, ONE, 3 * SMALL), cap=ONE)
+    state = registered(approximate(1, 3 * SMALL, 3 * SMALL), cap=ONE)
     session = seeing(state.budgets, opened("ann"))
     c = configuration(state.budgets, session)
     charged = books.charge(c.accounts, {Root("A"): 2}, epsilon(Fraction(1, 4)), SMALL)

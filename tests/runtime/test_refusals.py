@@ -14,6 +14,8 @@ SAMPLES: list[tuple[fp.FpinqError, dict[str, object]]] = [
     (fp.SameData("b", "a"), {"name": "b", "known_as": "a"}),
     (fp.RegisteredDifferently("a", "budget", "1"), {"name": "a", "what": "budget"}),
     (fp.Frozen("a"), {"name": "a"}),
+    (fp.NotConcentrated("a"), {"name": "a"}),
+    (fp.NoDelta("a"), {"name": "a"}),
     (fp.TooManyQueries(3), {"at_most": 3}),
     (fp.SessionTooLarge(3), {"at_most": 3}),
     (fp.OthersSession("s"), {"session": "s"}),

@@ -3,7 +3,6 @@
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, cast
@@ -27,11 +26,11 @@ from fpinq.engines.in_memory import relation
 from fpinq.engines.resources import resources
 from fpinq.engines.rows import written
 from fpinq.engines.text import Dialect
-from fpinq.model import epsilon as exact
 from fpinq.model import expressions
 from fpinq.model.actions import Assign
 from fpinq.model.errors import BadTransformation, ProgramError, suggest
 from fpinq.model.expressions import Schema, Type
+from fpinq.model.notions import Total, total
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, Shape, Term
 from fpinq.model.transformations import LiteralTable
 from fpinq.runtime import InMemory, ProtectedSystem
@@ -145,8 +144,8 @@ class _Root:
         self.system = system
         self.label = label
         self.shared = frozenset({budget}) if isinstance(budget, Budget) else frozenset()
-        left = budget.remaining if isinstance(budget, Budget) else exact.budget(plain_amount(budget))
-        self.budget = Fraction(left.numerator, left.denominator)
+        promised = total(plain_amount(budget.remaining if isinstance(budget, Budget) else budget))
+        self.budget: Total = promised
         # In a ledger a name is what data is found by again; otherwise one that is taken gets a number.
         self.name = label if recorded else fresh_root(system, label)
         self.recorded = recorded

@@ -4,7 +4,9 @@
 1. ``epsilon``        exact ε and budgets
    ``enclosure``      rigorous bounds on e^−r and ln x in integer arithmetic
    ``conversion``     from ρ to (ε, δ) and back, each rounded to its safe side
+   ``notions``        an ε or a ρ: what is promised, and what is asked at
 2. ``accounts``       sources, sensitivity vectors, accounts and the general charge
+   ``books``          the same charge for roots of every notion, each in its own book
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value
 5. ``keys``           what the parts of a partition are told by

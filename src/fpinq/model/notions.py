@@ -14,7 +14,10 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Literal as Tag
 
-from fpinq.model.epsilon import Epsilon, budget, delta, epsilon, is_fraction, rho
+from fpinq.model.conversion import rho_of
+from fpinq.model.epsilon import Epsilon, budget, epsilon, rho
+from fpinq.model.epsilon import delta as exact_delta
+from fpinq.model.epsilon import epsilon as positive
 from fpinq.model.errors import BadEpsilon, KernelViolation
 from fpinq.model.frozen import dataclass
 
@@ -75,20 +78,37 @@ def pure(amount: Amount) -> Epsilon:
     return amount
 
 
+def approximate(epsilon: object, delta: object, keys_delta: object = 0) -> Approximate:
+    """An (ε, δ) as a budget: so much of δ is for keys, and what the rest gives is a ρ, rounded down.
+
+    Where all of δ is for keys, ε stays what it is: pure.
+    """
+    of, whole, keys = positive(epsilon), exact_delta(delta), budget(keys_delta)
+    if keys > whole:
+        raise BadEpsilon("what is set aside for keys is a part of δ, 0 or more")
+    return Approximate(converted(of, whole - keys), keys, of, whole)
+
+
+def converted(epsilon: Fraction, delta: Fraction) -> Fraction | Rho:
+    """The ρ that implies (ε, δ); ε itself where δ is 0."""
+    if not delta:
+        return epsilon
+    found = rho_of(epsilon, delta)
+    if not found:
+        raise BadEpsilon("so small an ε and δ leave no ρ that could be told from 0")
+    return Rho(found)
+
+
 def total(number: object) -> Total:
     """What a root is promised; BadEpsilon if it is no budget of a notion."""
     if type(number) is Rho:
         return Rho(budget(number.amount))
     if type(number) is not Approximate:
         return budget(number)
-    for each in (number.epsilon, number.delta, number.keys_delta):
-        if not is_fraction(each):
-            raise BadEpsilon("the ε and the δ of a budget are Fractions")
-    if not isinstance(number.amount, Fraction | Rho):
-        raise BadEpsilon("a budget is converted once, from an ε and a δ to an ε or a ρ")
-    if not 0 <= number.keys_delta <= delta(number.delta):
-        raise BadEpsilon("what is set aside for keys is a part of δ, 0 or more")
-    return Approximate(total(number.amount), number.keys_delta, budget(number.epsilon), number.delta)  # type: ignore[arg-type]
+    stated = approximate(number.epsilon, number.delta, number.keys_delta)
+    if number != stated:
+        raise BadEpsilon("an (ε, δ) is converted once, by fp.approximate(epsilon, delta, keys_delta)")
+    return stated
 
 
 def is_concentrated(promised: Total) -> bool:

@@ -19,6 +19,7 @@ from fpinq.engines.text import Dialect
 from fpinq.model.errors import BadData, ProgramError
 from fpinq.model.expressions import Type
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Total
 from fpinq.model.plans import Shape
 from fpinq.runtime.contents import Contents, contents_of
 from fpinq.runtime.system import Lengths, ProtectedSystem
@@ -43,7 +44,7 @@ class Offer:
     """A root to be: one table of rows under any name, or with a unit the tables about the same persons."""
 
     name: str
-    budget: Fraction
+    budget: Total
     tables: Mapping[str, Given]
     unit: str | None = None
     block_of: str | None = None
