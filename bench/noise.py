@@ -1,4 +1,4 @@
-"""Exact discrete Laplace noise, in samples a second on one core, beside OpenDP's vector sampler.
+"""Exact discrete Laplace and Gaussian noise, in samples a second on one core, beside OpenDP's.
 
     python bench/noise.py
 
@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from types import ModuleType
 
-from fpinq.noise import DiscreteLaplace, ExponentialMechanism, PermuteAndFlip, Run, sample, sample_many
+from fpinq.noise import DiscreteLaplace, ExponentialMechanism, PermuteAndFlip, Run, gaussian, laplace
 
 SCALES = [Fraction(10), Fraction(22, 7), Fraction(10**6)]
-OURS, THEIRS, ROUNDS = 1_000_000, 50_000, 5
+OURS, THEIRS, ROUNDS = 1_000_000, 20_000, 5
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -23,7 +24,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def opendp_sampler(scale: Fraction) -> Callable[[int], object]:
+def opendp_laplace(scale: Fraction) -> Callable[[int], object]:
     """OpenDP's discrete Laplace over a vector of zeros; its scale is a float."""
     import opendp.prelude as dp
 
@@ -34,31 +35,46 @@ def opendp_sampler(scale: Fraction) -> Callable[[int], object]:
     return lambda n: measure([0] * n)
 
 
-def singly(scale: Fraction, n: int) -> None:
+def opendp_gaussian(sigma: Fraction) -> Callable[[int], object]:
+    """OpenDP's discrete Gaussian over a vector of zeros."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    measure = dp.m.make_gaussian(
+        dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float), scale=float(sigma)
+    )
+    return lambda n: measure([0] * n)
+
+
+def singly(sample: Callable[[Fraction], int], parameter: Fraction, n: int) -> None:
     for _ in range(n):
-        sample(scale)
+        sample(parameter)
 
 
-def laplace() -> None:
-    print(f"{'scale':>8} {'fpinq, vector':>16} {'fpinq, single':>16} {'OpenDP, vector':>16} {'ratio':>7}")
+def samplers(
+    title: str, ours: ModuleType, opendp: Callable[[Fraction], Callable[[int], object]], power: int
+) -> None:
+    """Both at the same scales; ours takes a power of it, as noise has a scale or a σ²."""
+    print(f"{title:>10} {'fpinq, vector':>16} {'fpinq, single':>16} {'OpenDP, vector':>16} {'ratio':>7}")
     for scale in SCALES:
-        theirs = opendp_sampler(scale)
-        sample_many(scale, 1000)
+        theirs, parameter = opendp(scale), scale**power
+        ours.sample_many(parameter, 1000)
         theirs(1000)
         many, one, other = [], [], []
         for _ in range(ROUNDS):
-            many.append(OURS / seconds(partial(sample_many, scale, OURS)))
-            one.append(THEIRS / seconds(partial(singly, scale, THEIRS)))
+            many.append(OURS / seconds(partial(ours.sample_many, parameter, OURS)))
+            one.append(THEIRS / seconds(partial(singly, ours.sample, parameter, THEIRS)))
             other.append(THEIRS / seconds(partial(theirs, THEIRS)))
         ratio = max(many) / max(other)
         print(
-            f"{scale!s:>8} {max(many):>14,.0f}/s {max(one):>14,.0f}/s {max(other):>14,.0f}/s {ratio:>6.1f}×"
+            f"{scale!s:>10} {max(many):>14,.0f}/s {max(one):>14,.0f}/s {max(other):>14,.0f}/s {ratio:>6.1f}×"
         )
+    print()
 
 
 def exact_distribution() -> None:
-    noise = DiscreteLaplace(Fraction(22, 7))
-    print(f"\ninterval(0.95), exact: {seconds(partial(noise.interval, 0.95)) * 1e6:,.0f} µs")
+    for noise in (DiscreteLaplace(Fraction(22, 7)), gaussian.DiscreteGaussian(Fraction(22, 7))):
+        print(f"{noise}.interval(0.95), exact: {seconds(partial(noise.interval, 0.95)) * 1e6:,.0f} µs")
 
 
 def selection() -> None:
@@ -78,6 +94,7 @@ def selection() -> None:
 
 
 if __name__ == "__main__":
-    laplace()
+    samplers("Laplace, s", laplace, opendp_laplace, 1)
+    samplers("Gauss, σ", gaussian, opendp_gaussian, 2)
     exact_distribution()
     selection()

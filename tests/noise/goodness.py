@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpinq.noise import DiscreteLaplace
+from fpinq.noise.symmetric import Symmetric
 
 FALSE_ALARM = 1e-9
 FEWEST = 100
@@ -41,7 +41,7 @@ def same(left: Sequence[int], right: Sequence[int]) -> bool:
     return statistic < limit(len(left) - 1)
 
 
-def edges(noise: DiscreteLaplace, draws: int) -> list[int]:
+def edges(noise: Symmetric, draws: int) -> list[int]:
     """Right ends of bins: twentieths and tails of a thousandth, as far as draws fill them."""
     quantiles = [Fraction(1, 1000), *(Fraction(i, 20) for i in range(1, 20)), Fraction(999, 1000)]
     ends: list[int] = []
@@ -54,7 +54,7 @@ def edges(noise: DiscreteLaplace, draws: int) -> list[int]:
     return ends
 
 
-def probabilities(noise: DiscreteLaplace, ends: Sequence[int]) -> list[float]:
+def probabilities(noise: Symmetric, ends: Sequence[int]) -> list[float]:
     """P[noise in bin] for the bins that end at ends and the one after the last."""
     cumulated = [Fraction(0), *(noise.cdf(end)[0] for end in ends), Fraction(1)]
     return [float(b - a) for a, b in pairwise(cumulated)]
@@ -66,7 +66,7 @@ def counts(values: NDArray[Any], ends: Sequence[int]) -> list[int]:
     return np.bincount(bins, minlength=len(ends) + 1).tolist()
 
 
-def is_laplace(values: NDArray[Any], noise: DiscreteLaplace) -> bool:
+def are_of(values: NDArray[Any], noise: Symmetric) -> bool:
     """Whether the values are plausibly draws of noise."""
     ends = edges(noise, len(values))
     return fits(counts(values, ends), probabilities(noise, ends))

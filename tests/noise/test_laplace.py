@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import DiscreteLaplace, sample, sample_many
 from fpinq.noise.digits import steps
-from noise.goodness import counts, edges, is_laplace, same
+from noise.goodness import are_of, counts, edges, same
 from noise.sources import recording, scripted, seeded
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(10), Fraction(1000), Fraction(10**6)]
@@ -28,18 +28,18 @@ scales = st.fractions(min_value="1/20", max_value=10**6, max_denominator=1000).f
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_draws_have_the_stated_scale(scale):
-    assert is_laplace(sample_many(scale, DRAWS), DiscreteLaplace(scale))
+    assert are_of(sample_many(scale, DRAWS), DiscreteLaplace(scale))
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("percent", [70, 95, 105, 130])
 def test_draws_of_a_scale_that_is_off_are_noticed(scale, percent):
-    assert not is_laplace(sample_many(scale * percent / 100, DRAWS), DiscreteLaplace(scale))
+    assert not are_of(sample_many(scale * percent / 100, DRAWS), DiscreteLaplace(scale))
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(22, 7), Fraction(10**6)])
 def test_single_draws_have_the_stated_scale(scale):
-    assert is_laplace(np.array([sample(scale) for _ in range(30_000)]), DiscreteLaplace(scale))
+    assert are_of(np.array([sample(scale) for _ in range(30_000)]), DiscreteLaplace(scale))
 
 
 @pytest.mark.parametrize("scale", [*SCALES, Fraction(1, 1000), Fraction(10**15), Fraction(10**30)])
@@ -68,8 +68,8 @@ def test_neighbouring_draws_are_independent(scale):
 def test_huge_scales_are_drawn_exactly(scale):
     """All digits of the integers are used: the low bits are uniform, the size is that of the scale."""
     values = sample_many(scale, 20_000)
-    assert is_laplace(values, DiscreteLaplace(scale))
-    assert not is_laplace(values * 13 // 10, DiscreteLaplace(scale))
+    assert are_of(values, DiscreteLaplace(scale))
+    assert not are_of(values * 13 // 10, DiscreteLaplace(scale))
     low_bits = [sum(v >> bit & 1 for v in values) for bit in (0, 1, 7, 20)]
     assert all(abs(ones - 10_000) < 7 * math.sqrt(5_000) for ones in low_bits)
 

@@ -30,7 +30,7 @@ from fpinq.model.statistics import Integers, size
 from fpinq.noise import DiscreteLaplace
 from fpinq.runtime import deadline, mechanisms
 from fpinq.runtime.mechanisms import draw, draw_alike
-from noise.goodness import is_laplace
+from noise.goodness import are_of
 
 SURE = Fraction(10**9)
 X = Column("x")
@@ -223,9 +223,9 @@ def test_many_parts_stop_when_their_time_is_over() -> None:
 def test_the_noise_of_many_parts_has_the_scale_it_says() -> None:
     columns = Columns([column([100] * 20_000, narrow=True)])
     noise = np.array(draw_alike(Count(), columns, Fraction(1, 5)))[:, 0] - 100
-    assert is_laplace(noise, DiscreteLaplace(Fraction(5)))
-    assert not is_laplace(noise, DiscreteLaplace(Fraction(13, 2)))
-    assert not is_laplace(noise, DiscreteLaplace(Fraction(7, 2)))
+    assert are_of(noise, DiscreteLaplace(Fraction(5)))
+    assert not are_of(noise, DiscreteLaplace(Fraction(13, 2)))
+    assert not are_of(noise, DiscreteLaplace(Fraction(7, 2)))
 
 
 def test_a_depth_is_a_grid_point_where_so_many_records_are_reached() -> None:

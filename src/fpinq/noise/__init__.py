@@ -2,8 +2,11 @@
 
 1. ``uniform``      randomness: uniform reals from the operating system, bit by bit
    (compared with probabilities that `model.enclosure` bounds, as narrowly as needed)
-2. ``digits``       the discrete Laplace as a sum of independent digits
-3. ``laplace``      its claim, its distribution, its samplers
+2. ``symmetric``    what integer noise has in common: it is known by its tail
+   ``digits``       the discrete Laplace as a sum of independent digits
+   ``laplace``      its claim, its distribution, its samplers
+3. ``theta``        Σ e^(−x²/(2σ²)) over x ≥ t, bounded for any σ
+   ``gaussian``     the discrete Gaussian: its claim, its distribution, its samplers
 4. ``selection``    private choice: candidates, runs of them, and the rate of ε
 5. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
 6. ``quotient``     a noisy number over an exact one, with its claim
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fpinq.noise.exponential import ExponentialMechanism
+    from fpinq.noise.gaussian import DiscreteGaussian
     from fpinq.noise.laplace import DiscreteLaplace, sample, sample_many
     from fpinq.noise.permute_and_flip import PermuteAndFlip
     from fpinq.noise.quotient import Quotient
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "ExponentialMechanism",
     "PermuteAndFlip",
@@ -33,6 +38,7 @@ __all__ = [
 
 _PLACES = {
     "exponential": ("ExponentialMechanism",),
+    "gaussian": ("DiscreteGaussian",),
     "laplace": ("DiscreteLaplace", "sample", "sample_many"),
     "permute_and_flip": ("PermuteAndFlip",),
     "quotient": ("Quotient",),

@@ -29,7 +29,7 @@ all draws without a tie do the same work.
 
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TypeAlias
+from typing import Protocol
 
 from fpinq.model.enclosure import Enclosure, ceil_shift, exp_negative, quotient
 from fpinq.model.frozen import dataclass
@@ -95,7 +95,11 @@ class Tail:
         return quotient((2 * power_low, 2 * power_high), (one + low, one + high), bits)
 
 
-Part: TypeAlias = Digit | Tail
+class Part(Protocol):
+    """A non-negative integer that is known by its survival: a digit, a tail, the head of a Gaussian."""
+
+    def survival(self, k: int, bits: int) -> Enclosure:
+        """P[|part| ≥ k] for k ≥ 1, to bits."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +131,9 @@ def digit_step(digit: Digit) -> Step:
         spare *= 2
 
 
-def magnitude(part: Part, u: Uniform, source: RandomBytes) -> int:
-    """#{k ≥ 1 : U < P[|part| ≥ k]}, reading as much of U as that takes."""
-    k = 0
+def magnitude(part: Part, u: Uniform, source: RandomBytes, known: int = 0) -> int:
+    """#{k ≥ 1 : U < P[|part| ≥ k]}, which is known or more, reading as much of U as that takes."""
+    k = known
     while True:
         is_less, u = less(u, partial(part.survival, k + 1), source)
         if not is_less:

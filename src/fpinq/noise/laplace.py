@@ -23,19 +23,17 @@ drawn above a scale of about 2^54, take longer to add).
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from fpinq.model.enclosure import Enclosure, exp_negative, fractions, ln, quotient
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.frozen import dataclass
 from fpinq.noise.digits import BASE, DIGIT_BITS, MAGNITUDE_BITS, WORD_BYTES, Step, magnitude, steps
+from fpinq.noise.symmetric import Symmetric, is_exact, number_of_draws
 from fpinq.noise.uniform import SYSTEM, RandomBytes, Uniform
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[Any]
-    """Signed 64-bit integers, or Python integers (dtype object) where those are too small."""
+    from fpinq.noise.symmetric import Integers
 
 LARGEST_SCALE = 1 << 1024
 CHUNK = 1 << 14
@@ -44,12 +42,8 @@ MACHINE_DIGITS = 20
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace:
-    """The distribution P[v] = (1 − a)/(1 + a)·a^|v|, a = e^(−1/scale), over all integers v.
-
-    Probabilities are irrational: they are given as rational bounds, as
-    narrow as asked for. Comparisons with them are exact.
-    """
+class DiscreteLaplace(Symmetric):
+    """The distribution P[v] = (1 − a)/(1 + a)·a^|v|, a = e^(−1/scale), over all integers v."""
 
     scale: Fraction
 
@@ -82,22 +76,9 @@ class DiscreteLaplace:
         head_low, head_high = quotient((one - high, one - low), (one + low, one + high), work)
         return fractions((head_low * power_low, head_high * power_high), 2 * work)
 
-    def cdf(self, v: int, bits: int = 64) -> tuple[Fraction, Fraction]:
-        """Bounds on P[noise ≤ v], at most 2^−bits apart."""
-        if v < 0:
-            return fractions(self._tail(-v, bits + 4), bits + 4)
-        low, high = fractions(self._tail(v + 1, bits + 4), bits + 4)
-        return 1 - high, 1 - low
-
-    def quantile(self, p: Fraction | float) -> int:
-        """The smallest v with P[noise ≤ v] ≥ p, exactly."""
-        exact = probability(p)
-        t = self._first_tail_at_most(exact)
-        return 1 - t if t > 1 else self._first_tail_at_most(1 - exact) - 1
-
-    def interval(self, confidence: Fraction | float) -> int:
-        """The smallest t with P[|noise| ≤ t] ≥ confidence, exactly."""
-        return self._first_tail_at_most((1 - probability(confidence)) / 2) - 1
+    def draw(self, n: int, source: RandomBytes = SYSTEM) -> "Integers":
+        """n independent draws."""
+        return sample_many(self.scale, n, source)
 
     @property
     def standard_deviation(self) -> float:
@@ -113,14 +94,14 @@ class DiscreteLaplace:
         """2a/(1 − a)², rounded. Infinite where floats end."""
         return self.standard_deviation * self.standard_deviation
 
-    def _tail(self, t: int, bits: int) -> Enclosure:
-        """P[noise ≥ t] = P[noise ≤ −t] = a^t/(1 + a) for t ≥ 1, to bits."""
+    def upper(self, t: int, bits: int) -> Enclosure:
+        """P[noise ≥ t] = a^t/(1 + a) for t ≥ 1, to bits."""
         work = bits + 4
         one = 1 << work
         low, high = exp_negative(1 / self.scale, work)
         return quotient(exp_negative(t / self.scale, work), (one + low, one + high), bits)
 
-    def _first_tail_at_most(self, q: Fraction) -> int:
+    def first_tail_at_most(self, q: Fraction) -> int:
         """The smallest t ≥ 1 with P[noise ≥ t] ≤ q.
 
         That is t ≥ −s·ln(q·(1 + a)). The right side is no integer, since a is
@@ -159,9 +140,8 @@ def sample_many(scale: Fraction, n: int, source: RandomBytes = SYSTEM) -> "Integ
     import numpy as np
 
     words = steps(checked(scale))
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise BadQuery("the number of draws must be an integer, 0 or more")
-    chunks = [draw_chunk(words, min(CHUNK, n - start), source) for start in range(0, n, CHUNK)]
+    starts = range(0, number_of_draws(n), CHUNK)
+    chunks = [draw_chunk(words, min(CHUNK, n - start), source) for start in starts]
     return np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int64)
 
 
@@ -206,20 +186,4 @@ def checked(scale: Fraction | int) -> Fraction:
     exact = scale if isinstance(scale, Fraction) else Fraction(scale)
     if not 0 < exact.numerator <= LARGEST_SCALE * exact.denominator:
         raise BadQuery("the scale of noise must be positive and at most 2^1024: use a larger ε")
-    return exact
-
-
-def is_exact(number: object) -> bool:
-    """Whether number is a plain rational; subclasses may lie about comparison."""
-    return type(number) in (int, Fraction)
-
-
-def probability(p: Fraction | float) -> Fraction:
-    """p as an exact number between 0 and 1; a float through its shortest repr, so 0.95 is 19/20."""
-    try:
-        exact = Fraction(float.__repr__(p)) if isinstance(p, float) else Fraction(p if is_exact(p) else 0)
-    except ValueError:  # nan, inf
-        exact = Fraction(0)
-    if not 0 < exact < 1:
-        raise BadQuery("a probability or confidence must lie strictly between 0 and 1, for example 0.95")
     return exact

@@ -45,7 +45,7 @@ from fpinq.noise.selection import Choice, Lag, Selection, lags
 from fpinq.noise.uniform import REFINEMENT_BYTES, SYSTEM, RandomBytes, Uniform, below, refine
 
 if TYPE_CHECKING:
-    from fpinq.noise.laplace import Integers
+    from fpinq.noise.symmetric import Integers
 
 WORD_BITS = 64
 HEAD_BITS = 8
