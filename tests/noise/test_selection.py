@@ -73,6 +73,51 @@ def test_one_best_against_a_long_run_in_closed_form(m):
     assert run[0] - Fraction(1, 10**9) <= 1 - expected <= run[1] + Fraction(1, 10**9)
 
 
+def neighbours(monotone: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """All scores of three candidates near each other, and all that differ from them by one or none."""
+    ways = [(0, 1), (0, -1)] if monotone else [(-1, 0, 1)]
+    return [
+        (scores, tuple(map(sum, zip(scores, moves, strict=True))))
+        for scores in product((0, 1, 3), repeat=3)
+        for way in ways
+        for moves in product(way, repeat=3)
+    ]
+
+
+def log_ratios(mechanism, scores, others) -> tuple[list[float], list[float], list[float]]:
+    """By how much the logarithms of the masses differ, and both masses."""
+    before, after = (mechanism.mass(singles(some), bits=90) for some in (scores, others))
+    ratios = [math.log(a[0] / b[0]) for a, b in zip(before, after, strict=True)]
+    return ratios, middles(before), middles(after)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("rho", [Fraction(1, 50), Fraction(1, 2), Fraction(4)])
+def test_the_exponential_mechanism_has_a_range_of_epsilon_and_is_rho_close(rho, monotone):
+    """On all small neighbours: the range of the log-ratio, and the divergence at every order."""
+    mechanism = ExponentialMechanism.calibrated(rho, monotone=monotone)
+    assert mechanism.rho <= rho < mechanism.rho * (1 + Fraction(1, 10**15))
+    widest = closest = 0.0
+    for scores, others in neighbours(monotone):
+        ratios, before, after = log_ratios(mechanism, scores, others)
+        widest = max(widest, max(ratios) - min(ratios))
+        for order in (1.0001, 1.5, 2, 3, 8):
+            moment = math.fsum(p**order * q ** (1 - order) for p, q in zip(before, after, strict=True))
+            closest = max(closest, math.log(moment) / (order * (order - 1)))
+    assert widest == pytest.approx(float(mechanism.epsilon))
+    assert closest <= rho * (1 + 1e-9)
+    assert closest > rho / 3
+
+
+def test_permute_and_flip_has_a_larger_range_and_is_not_as_close():
+    """So a ρ is spent on the exponential mechanism."""
+    epsilon = Fraction(1, 2)
+    ratios, before, after = log_ratios(PermuteAndFlip(epsilon), (0, 0), (1, -1))
+    assert max(ratios) - min(ratios) > 1.5 * epsilon
+    moment = math.fsum(p**2 / q for p, q in zip(before, after, strict=True))
+    assert math.log(moment) / 2 > epsilon**2 / 8
+
+
 @pytest.mark.parametrize("scores", [[2, 1, 0], [0, -1, -1, -1, -5], [1, 0, 0, 0, 0]])
 def test_permute_and_flip_is_never_worse_than_the_exponential_mechanism(scores):
     expected = {

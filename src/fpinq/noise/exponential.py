@@ -7,11 +7,23 @@ scores of sensitivity Δ, and for λ as `selection` says.
 numerator falls by at most e^(−λΔ) and Z grows by at most e^(λΔ): a factor
 e^(2λΔ) = e^ε. If all scores move up, the numerator does not fall; if all move
 down, Z does not grow: a factor e^(λΔ) = e^ε. ∎
+
+*Claim.* It is ε²/8-zCDP: under ρ, take ε = √(8ρ).
+
+*Proof.* X(r) = ln P[r] − ln P′[r] = λ(q_r − q′_r) − ln(Z/Z′), where only the first
+part depends on r, and lies between −λΔ and λΔ, or on one side of 0 for monotone
+scores: X has a range of ε in both cases. Let K(α) = ln Σ P′·e^(αX), so that
+K(0) = K(1) = 0, and K″(α) is the variance of X under weights proportional to
+P′·e^(αX), which is at most ε²/4. So K(α) ≤ α·(α − 1)·ε²/8, and D_α = K(α)/(α − 1) ≤ α·ε²/8. ∎
+(Cesar and Rogers 2021.) Permute-and-flip has a range of up to 2ε, and no such
+claim: from scores (0, 0) to (Δ, −Δ) its masses go from (½, ½) to (1 − e^(−ε)/2, e^(−ε)/2).
 """
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Self
 
+from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.enclosure import Enclosure, exp_multiples, quotient
 from fpinq.model.frozen import dataclass
 from fpinq.noise.selection import Choice, Lag, Selection, lags
@@ -21,6 +33,16 @@ from fpinq.noise.uniform import SYSTEM, RandomBytes, below, refine, uniform
 @dataclass(frozen=True)
 class ExponentialMechanism(Selection):
     """Chooses a candidate with probability proportional to e^(λ·score)."""
+
+    @classmethod
+    def calibrated(cls, rho: Fraction, sensitivity: int = 1, monotone: bool = False) -> Self:
+        """The mechanism that is ρ-zCDP: its ε is √(8ρ), rounded down."""
+        return cls(epsilon_of_range(rho), sensitivity, monotone)
+
+    @property
+    def rho(self) -> Fraction:
+        """ε²/8."""
+        return Fraction(self.epsilon) ** 2 / 8
 
     def choose(self, runs: Iterable[tuple[int, int]], source: RandomBytes = SYSTEM) -> Choice:
         """A candidate, with exactly its probability.
