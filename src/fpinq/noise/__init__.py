@@ -10,6 +10,7 @@
 4. ``selection``    private choice: candidates, runs of them, and the rate of ε
 5. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
 6. ``quotient``     a noisy number over an exact one, with its claim
+7. ``stability``    keys nobody knew, with δ: its claim and its threshold
 """
 
 from importlib import import_module
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fpinq.noise.permute_and_flip import PermuteAndFlip
     from fpinq.noise.quotient import Quotient
     from fpinq.noise.selection import Choice, Run, singles
+    from fpinq.noise.stability import StabilityHistogram
 
 __all__ = [
     "Choice",
@@ -31,6 +33,7 @@ __all__ = [
     "PermuteAndFlip",
     "Quotient",
     "Run",
+    "StabilityHistogram",
     "sample",
     "sample_many",
     "singles",
@@ -43,6 +46,7 @@ _PLACES = {
     "permute_and_flip": ("PermuteAndFlip",),
     "quotient": ("Quotient",),
     "selection": ("Choice", "Run", "singles"),
+    "stability": ("StabilityHistogram",),
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
