@@ -71,9 +71,12 @@ def test_the_catalog_says_what_is_public(live: Live) -> None:
         "budget": "1",
         "remaining": "1",
         "frozen": False,
+        "description": "",
         "tables": [
             {
                 "name": "people",
+                "description": "",
+                "descriptions": {},
                 "rows_per_unit": None,
                 "rows_at_most": 100_000,
                 "columns": {},

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from fpinq.cli.output import add_forms, print_facts, print_rows
-from fpinq.cli.query import add_server, connected, expression, table_of
+from fpinq.cli.query import add_server, connected, expression
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def run(arguments: Namespace) -> int:
     if arguments.dataset is None:
         print_rows(arguments, ["data set"], [[name] for name in catalog], "this server has no data sets yet")
         return 0
-    table = table_of(catalog, arguments.dataset)
+    table = catalog.table(arguments.dataset)
     for predicate in arguments.where:
         table = table.where(expression(predicate))
     if arguments.json or arguments.csv:

@@ -98,7 +98,7 @@ def run(arguments: Namespace) -> int:
 
     question = arguments.question
     _check(arguments)
-    table = table_of(connected(arguments), arguments.dataset)
+    table = connected(arguments).table(arguments.dataset)
     for predicate in arguments.where:
         table = table.where(expression(predicate))
     if question == "budget":
@@ -145,20 +145,6 @@ def _parts(arguments: Namespace, table: Any) -> dict[str, Any]:
     if len(by) > 1:
         return {"by": by, "keys": keys or None}
     return {"by": next(iter(by.values())), "keys": next(iter(keys.values()), None)}
-
-
-def table_of(catalog: Mapping[str, Any], name: str) -> Any:
-    """A table by its name, or by its data set's and its own."""
-    data_set, dot, table = name.partition(".")
-    found = catalog[data_set]
-    if not isinstance(found, Mapping):
-        if dot:
-            raise ProgramError(f"{data_set} is one table: say {data_set}, not {name}")
-        return found
-    if table not in found:
-        tables = " or ".join(f"{data_set}.{t}" for t in found)
-        raise ProgramError(f"{data_set} has several tables: say {tables}")
-    return found[table]
 
 
 def expression(text: str) -> Callable[[Any], Any]:

@@ -191,8 +191,12 @@ def _twice(
     return Twice(seconds, released, table.by_root(charged), composed[0].split, columns)
 
 
-def _overtaken(error: BudgetExceeded, look: Epsilon) -> BudgetExceeded:
-    return BudgetExceeded(
+class Overtaken(BudgetExceeded):
+    """⊥ of the second of two queries: the first was charged."""
+
+
+def _overtaken(error: BudgetExceeded, look: Epsilon) -> Overtaken:
+    return Overtaken(
         f"the first of two queries was charged, at ε = {show_up(look)}; meanwhile what the second needs "
         f"was spent by others, so it was not asked",
         price=error.price,

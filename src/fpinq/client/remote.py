@@ -14,39 +14,30 @@ import socket
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from fractions import Fraction
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from weakref import finalize
 
-from fpinq.client.bounds import Known
+from fpinq.client.catalog import Catalog
 from fpinq.client.edge import edge
-from fpinq.client.facts import Bound, Facts, Made, Within
-from fpinq.client.shown import html_table
-from fpinq.client.spelling import show_down
-from fpinq.client.systems import fresh_variable
-from fpinq.client.table import Table
+from fpinq.client.names import Names
 from fpinq.ledger import wire
 from fpinq.ledger.process import this_process
 from fpinq.model import actions, semantics
 from fpinq.model.accounts import Part, Root, Source
-from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition
+from fpinq.model.actions import Action
 from fpinq.model.environments import Numbered, TableVariable
-from fpinq.model.errors import FpinqError, LedgerError, ProgramError, suggest
-from fpinq.model.expressions import Schema, Type, Value
-from fpinq.model.plans import Flatten, Persons, PersonTable, RootTable, Shape
+from fpinq.model.errors import FpinqError, LedgerError, ProgramError
+from fpinq.model.expressions import Schema
+from fpinq.model.plans import Persons, RootTable, Shape
 from fpinq.runtime import Observation
 from fpinq.runtime.refusals import (
     NotAuthenticated,
     OtherVersion,
     TooManyRequests,
     Unavailable,
-    UnknownDataSet,
     error_of,
 )
 
@@ -70,7 +61,7 @@ def connect(
     timeout: float = 600.0,
     retries: int = 5,
     progress: bool | None = None,
-) -> "Catalog":
+) -> Catalog:
     """The data sets of a server: connect(url, token=…)["people"] is a table like any other.
 
     The token is FPINQ_TOKEN's if none is given. A request that gets no reply is
@@ -82,82 +73,6 @@ def connect(
     if not token:
         raise NotAuthenticated("say token=…, or set FPINQ_TOKEN: the data's owner creates tokens")
     return Catalog(RemoteSystem(Http(url, token, timeout, retries), progress))
-
-
-class Catalog(Mapping[str, Any]):
-    """The data sets of a server by name: a table each, or a mapping of tables about the same people."""
-
-    def __init__(self, system: "RemoteSystem") -> None:
-        self._system = system
-        self._data_sets = {found["name"]: found for found in system.data_sets()}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._data_sets:
-            raise UnknownDataSet(
-                f"no data set {name!r}{suggest(str(name), self._data_sets)}; "
-                f"there are: {', '.join(self._data_sets) or 'none'}"
-            )
-        tables = self._tables(self._data_sets[name])
-        for block in self._data_sets.values():
-            if block["block_of"] == name:
-                grown = self._tables(block)
-                if len(tables) == len(grown) == 1:  # one table is called what its data set is called
-                    grown = dict(zip(tables, grown.values(), strict=True))
-                tables = {table: old.concat(grown[table]) for table, old in tables.items()}
-        return tables[name] if list(tables) == [name] else tables
-
-    def _tables(self, found: Mapping[str, Any]) -> dict[str, Table]:
-        """The tables of one root, without the blocks that it grew by."""
-        if found["unit"] is None:
-            return {found["name"]: self._of_rows(found["name"], found["tables"][0])}
-        return {table["name"]: self._of_persons(found, table) for table in found["tables"]}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data_sets)
-
-    def __len__(self) -> int:
-        return len(self._data_sets)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} data set{'s' * (len(self) != 1)}: {', '.join(self)}>"
-
-    def _repr_html_(self) -> str:
-        lines = [
-            (
-                name,
-                found["unit"] or "a record",
-                _in_words(found["tables"]),
-                show_down(Fraction(found["budget"])),
-            )
-            for name, found in self._data_sets.items()
-        ]
-        return html_table(["data set", "unit", "columns", "budget"], lines)
-
-    def _of_rows(self, name: str, table: Mapping[str, Any]) -> Table:
-        bound = Bound(self._system, name)
-        return Table(Facts(_schema(table), Made(name), bound, roots={name: name}, columns=_columns(table)))
-
-    def _of_persons(self, found: Mapping[str, Any], table: Mapping[str, Any]) -> Table:
-        root, unit, most = found["name"], found["unit"], table["rows_per_unit"]
-        body, variable = PersonTable(table["name"], most), fresh_variable()
-        self._system.act(Assign(variable, Flatten(body), (root,)))
-        facts = Facts(
-            _schema(table),
-            Made(f"{table['name']}, at most {most} per {unit}", rows_per_unit=most),
-            Bound(self._system, variable),
-            roots={root: root},
-            columns=_columns(table),
-            within=Within(root, body, frozenset({unit})),
-        )
-        return Table(facts)
-
-
-def _in_words(tables: Sequence[Mapping[str, Any]]) -> str:
-    """The columns of tables; of several, each under its name."""
-    columns = [", ".join(f"{name} {type_}" for name, type_ in table["schema"]) for table in tables]
-    if len(tables) == 1:
-        return columns[0]
-    return "; ".join(f"{table['name']}: {listed}" for table, listed in zip(tables, columns, strict=True))
 
 
 class RemoteSystem:
@@ -216,61 +131,6 @@ class RemoteSystem:
 
     def _shows_progress(self) -> bool:
         return sys.stderr.isatty() if self._progress is None else self._progress
-
-
-class Names:
-    """A program's table variables and their names on the server.
-
-    A session's variables live on the server, where each costs memory. Names of
-    tables that the program has forgotten are used again, so a session has as
-    many as the program holds at a time.
-    """
-
-    def __init__(self) -> None:
-        self._names: dict[TableVariable, str] = {}
-        self._free: list[str] = []
-        # A finalizer may come at any time, so it only notes.
-        self._dropped: deque[TableVariable | Numbered] = deque()
-        self._numbers = count(1)
-
-    def of(self, variable: TableVariable) -> str:
-        """Its name on the server: a data set's is its own."""
-        return self._names.get(variable, variable)
-
-    def drop(self, variable: TableVariable | Numbered) -> None:
-        """The program has forgotten a variable, or several."""
-        self._dropped.append(variable)
-
-    def translate(self, action: Action) -> tuple[Action, dict[TableVariable, str]]:
-        """The action in the server's names, and the names that it binds."""
-        while self._dropped:
-            gone = self._dropped.popleft()
-            for variable in [gone] if isinstance(gone, str) else gone:
-                if (name := self._names.pop(variable, None)) is not None:
-                    self._free.append(name)
-        match action:
-            case Assign(target=target, arguments=arguments):
-                fresh = {target: self._fresh(target)}
-                named = replace(
-                    action, target=fresh[target], arguments=tuple(self.of(variable) for variable in arguments)
-                )
-                return named, fresh
-            case Partition(targets=targets, table=table):
-                fresh = {target: self._fresh(target) for target in targets}
-                names = tuple(fresh[target] for target in targets)
-                return replace(action, targets=names, table=self.of(table)), fresh
-            case actions.Query() | AskScale() | AskPrice():
-                return replace(action, table=self.of(action.table)), {}
-        return action, {}
-
-    def bind(self, fresh: Mapping[TableVariable, str]) -> None:
-        """The server has bound them."""
-        self._names.update(fresh)
-
-    def _fresh(self, variable: TableVariable) -> str:
-        if not variable or variable in self._names:
-            return self.of(variable)
-        return self._free.pop() if self._free else f"${next(self._numbers)}"
 
 
 class Http:
@@ -417,23 +277,3 @@ def waiting(show: bool) -> Iterator[None]:
     finally:
         done.set()
         drawing.join()
-
-
-def _schema(table: Mapping[str, Any]) -> Schema:
-    return Schema(tuple((name, Type(type_)) for name, type_ in table["schema"]))
-
-
-def _columns(table: Mapping[str, Any]) -> dict[str, Known]:
-    names = {name for name, _ in table["schema"]}
-    known = {name: known for name, known in table["columns"].items() if name in names}
-    return {name: Known(**_metadata(metadata)) for name, metadata in known.items()}
-
-
-def _metadata(known: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        what: values if what == "max_length" else wire.from_json(values, tuple[Value, ...])
-        for what, values in known.items()
-    }
-    if "bounds" in found:
-        found["bounds"] = tuple(Fraction(b) if isinstance(b, str) else b for b in found["bounds"])
-    return found

@@ -7,6 +7,7 @@ A message is made of what the program itself wrote and of public facts. What an
 engine said is in the owner's log, under the reference that an EngineError has.
 """
 
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from fpinq.ledger import errors as recorded
@@ -102,7 +103,9 @@ FAILURES: dict[type[Exception], Failure] = {
     recorded.RequestReused: Failure("request_reused", 409, 2, ("request_id",)),
     recorded.SameData: Failure("same_data", 409, 2, ("name", "known_as")),
     recorded.RegisteredDifferently: Failure("registered_differently", 409, 2, ("name", "what")),
-    errors.BudgetExceeded: Failure("budget_exceeded", 402, 3),
+    errors.BudgetExceeded: Failure(
+        "budget_exceeded", 402, 3, ("dataset", "price", "remaining", "refused_by")
+    ),
     recorded.Frozen: Failure("frozen", 423, 5, ("name",)),
     errors.DataChanged: Failure("data_changed", 409, 5, ("root",)),
     TooManyRequests: Failure("too_many_requests", 429, 6),
@@ -128,9 +131,10 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def fields_of(error: FpinqError) -> dict[str, Any]:
-    """What an error carries besides its message: what its row names, and it has."""
+    """What an error carries besides its message: what its row names, and it has. Amounts are texts."""
     carried = vars(error)
-    return {name: carried[name] for name in failure_of(error).fields if name in carried}
+    found = {name: carried[name] for name in failure_of(error).fields if name in carried}
+    return {name: str(given) if isinstance(given, Fraction) else given for name, given in found.items()}
 
 
 def error_of(code: str, message: str, fields: dict[str, Any]) -> Exception:

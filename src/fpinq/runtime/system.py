@@ -100,7 +100,7 @@ class ProtectedSystem:
         """
         self._drop()
         acted = self.record.act(
-            session or self._session, action, request_id, analyst, self._check, self._queries_at_most
+            session or self._session, action, request_id, analyst, self.check, self._queries_at_most
         )
         if acted.released is not None:
             return Answered(acted.released, acted.charged)
@@ -145,7 +145,8 @@ class ProtectedSystem:
     def _draw(self, query: SimpleQuery, measured: Integers, at: Amount) -> Released:
         return self._mechanism(query, measured, at) if at else ()
 
-    def _check(self, label: Label) -> None:
+    def check(self, label: Label) -> None:
+        """Raise what prevents a measurement, from public facts, before it is charged for."""
         # Whether data is here and a file is the same says nothing about its records: before the charge.
         if not isinstance(label, Measure):
             return

@@ -5,7 +5,8 @@
 3. ``house``    everything a server holds
 4. ``actions``  the one way to data; ``bodies`` and ``replies`` are its two ends
    ``quantum``  when a reply leaves; ``places``, ``turns`` and ``connections``: not after others'
-5. ``app``      the other addresses
+5. ``questions`` for those who have no client; ``watching`` for those who watch; ``told`` what they are told
+6. ``app``      the addresses; ``openapi`` and ``schemas`` say what they take and give
 """
 
 from fpinq.server.app import create_app

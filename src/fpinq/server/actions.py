@@ -14,7 +14,7 @@ from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
 from fpinq.model.actions import Action
 from fpinq.runtime.deadline import within
-from fpinq.runtime.refusals import TooLarge, TooManyRequests
+from fpinq.runtime.refusals import TooLarge
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
 from fpinq.server.quantum import AsgiScope, Send
@@ -23,7 +23,6 @@ from fpinq.server.turns import LATE, Turns, acting
 
 T = TypeVar("T")
 
-BODY_SECONDS = 30
 # A body of so many bytes is read where it arrives.
 SHORT = 10_000
 REQUEST_ID_CHARACTERS = 100
@@ -53,6 +52,8 @@ class Actions:
             (b"content-length", str(len(body)).encode()),
             (b"cache-control", b"no-store"),
         ]
+        if status == 401:
+            sent += [(name.encode(), value.encode()) for name, value in replies.headers(status).items()]
         if status == 413:  # what is still to come of the request is not read
             sent.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": sent})
@@ -61,11 +62,7 @@ class Actions:
     async def _answer(self, scope: AsgiScope, receive: bodies.Receive) -> replies.Reply:
         house, headers = self._house, dict(scope["headers"])
         bearer = house.admit(scope, "analyst")
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                raw = await bodies.read(receive, headers.get(b"content-length"), house.limits)
-        except TimeoutError:
-            raise TooManyRequests(f"the request took longer than {BODY_SECONDS} s to arrive") from None
+        raw = await bodies.arrived(receive, headers.get(b"content-length"), house.limits)
         header = headers.get(b"idempotency-key")
         if len(raw) > SHORT:
             request_id, action = await self._in_a_thread(self._read_in_turn, bearer.name, raw, header)

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from math import inf
 from typing import Annotated, Any
 
-from anyio.to_thread import current_default_thread_limiter
-from fastapi import Depends, FastAPI, Request, Response
+from anyio.to_thread import current_default_thread_limiter, run_sync
+from fastapi import FastAPI, Request, Response
 from fastapi import Query as Parameter
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -20,13 +20,25 @@ from fpinq.model.accounts import Root
 from fpinq.model.errors import FpinqError, KernelViolation
 from fpinq.runtime.mechanisms import draw
 from fpinq.runtime.system import Mechanism
-from fpinq.server import openapi, replies
+from fpinq.server import openapi, replies, watching
 from fpinq.server.actions import Actions
+from fpinq.server.bearers import Analyst, AnyBearer, Auditor, Owner
 from fpinq.server.config import Config
 from fpinq.server.house import House
 from fpinq.server.metrics import Shared
 from fpinq.server.quantum import App, AsgiScope, AtQuanta, Receive, Send
-from fpinq.server.tokens import Bearer
+from fpinq.server.questions.routes import TOLD, add_questions
+from fpinq.server.told import (
+    Corrupt,
+    DataSetsTold,
+    DataSetTold,
+    Described,
+    FrozenTold,
+    SessionTold,
+    SpendingTold,
+    TraceTold,
+    Verified,
+)
 from fpinq.server.versions import Versioned
 
 
@@ -55,8 +67,9 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
     _handle_errors(app, house)
     _add_public_facts(app, house)
     _add_sessions(app, house)
+    add_questions(app, house)
     _add_oversight(app, house)
-    openapi.describe(app, config.limits)
+    openapi.describe(app, config.limits, TOLD)
     return app
 
 
@@ -106,33 +119,6 @@ def session_of(scope: AsgiScope) -> str | None:
     return None if found is None else found[1]
 
 
-# Not in a thread: whoever is not let in has none.
-async def _bearer(request: Request) -> Bearer:
-    house: House = request.app.state.house
-    return house.admit(request.scope)
-
-
-async def _analyst(request: Request) -> Bearer:
-    house: House = request.app.state.house
-    return house.admit(request.scope, "analyst")
-
-
-async def _auditor(request: Request) -> Bearer:
-    house: House = request.app.state.house
-    return house.admit(request.scope, "auditor", "owner")
-
-
-async def _owner(request: Request) -> Bearer:
-    house: House = request.app.state.house
-    return house.admit(request.scope, "owner")
-
-
-AnyBearer = Annotated[Bearer, Depends(_bearer)]
-Analyst = Annotated[Bearer, Depends(_analyst)]
-Auditor = Annotated[Bearer, Depends(_auditor)]
-Owner = Annotated[Bearer, Depends(_owner)]
-
-
 _NO_SUCH = {
     404: ("not_found", "no such address"),
     405: ("method_not_allowed", "this address has no such method"),
@@ -178,26 +164,38 @@ def _add_public_facts(app: FastAPI, house: House) -> None:
         text = house.metrics.text(await looking.look())
         return Response(text, media_type="text/plain; version=0.0.4")
 
-    @app.get("/datasets", tags=["data sets"], summary="The data sets, with their public metadata")
-    def data_sets(_: AnyBearer) -> dict[str, Any]:
+    @app.get(
+        "/datasets",
+        response_model=None,
+        tags=["data sets"],
+        summary="The data sets, with their public metadata",
+    )
+    def data_sets(_: AnyBearer) -> DataSetsTold:
         return {"datasets": house.catalog()}
 
-    @app.get("/datasets/{name}", tags=["data sets"], summary="One data set")
-    def data_set(name: str, _: AnyBearer) -> dict[str, Any]:
+    @app.get("/datasets/{name}", response_model=None, tags=["data sets"], summary="One data set")
+    def data_set(name: str, _: AnyBearer) -> DataSetTold:
         return house.data_set(name)
 
 
 def _add_sessions(app: FastAPI, house: House) -> None:
-    @app.post("/sessions", tags=["sessions"], status_code=201, summary="Open a session: a client program")
-    def open_session(bearer: Analyst) -> dict[str, str]:
+    @app.post(
+        "/sessions",
+        response_model=None,
+        tags=["sessions"],
+        status_code=201,
+        summary="Open a session: a client program",
+    )
+    def open_session(bearer: Analyst) -> SessionTold:
         return {"session": house.sessions.open(bearer.name)}
 
     @app.get(
         "/sessions/{session}/tables/{variable:path}",
+        response_model=None,
         tags=["sessions"],
         summary="A table's schema and sensitivity",
     )
-    def describe(session: str, variable: str, bearer: Analyst) -> dict[str, Any]:
+    def describe(session: str, variable: str, bearer: Analyst) -> Described:
         house.sessions.check(session, bearer.name)
         table = house.system.describe(variable, session=session, analyst=bearer.name)
         sensitivity = [
@@ -208,28 +206,83 @@ def _add_sessions(app: FastAPI, house: House) -> None:
 
 
 def _add_oversight(app: FastAPI, house: House) -> None:
-    @app.get("/trace", tags=["oversight"], summary="The trace: every action, charge and answer")
-    def trace(
+    spending = watching.Spending(house.ledger)
+    replaying = watching.Replaying(house.config.ledger)
+
+    @app.get(
+        "/trace",
+        response_model=None,
+        tags=["oversight"],
+        summary="The trace: every action, charge and answer",
+    )
+    async def trace(
         _: Auditor,
         after: Annotated[int, Parameter(ge=-1)] = -1,
+        before: Annotated[int | None, Parameter(ge=0)] = None,
         limit: Annotated[int, Parameter(ge=1, le=1000)] = 100,
-    ) -> dict[str, Any]:
-        return {"entries": house.trace(after, limit)}
+        newest: bool = False,
+        wait: Annotated[float, Parameter(ge=0, le=60)] = 0,
+        dataset: str | None = None,
+        analyst: str | None = None,
+        kind: str | None = None,
+        word: str | None = None,
+    ) -> TraceTold:
+        """Oldest first after an entry; or newest first, before one. `wait`: so many seconds for news."""
+        sieve = watching.Sieve(dataset, analyst, kind, word)
+        if wait:
+            await watching.news(house.ledger, after, wait)
+
+        def look() -> TraceTold:
+            head = house.ledger.head()
+            if newest or before is not None:
+                end = head.seq + 1 if before is None else min(before, head.seq + 1)
+                entries, seen = watching.before(house.ledger, end, limit, sieve)
+            else:
+                entries, seen = watching.after(house.ledger, after, limit, sieve)
+            return {"entries": entries, "looked_at": seen, "head": watching.head_of(head)}
+
+        return await run_sync(look)
+
+    @app.get(
+        "/spending", response_model=None, tags=["oversight"], summary="What was spent: by whom, and over time"
+    )
+    def spent(_: Auditor) -> SpendingTold:
+        return {"datasets": spending.told(house)}
 
     @app.post(
-        "/datasets/{name}/freeze", tags=["oversight"], summary="Refuse all queries of a data set, at once"
+        "/ledger/verify",
+        response_model=None,
+        tags=["oversight"],
+        summary="Replay the ledger through the kernel",
     )
-    def freeze(name: str, _: Owner) -> dict[str, Any]:
+    def verified(_: Auditor) -> Verified | Corrupt:
+        return replaying.verified()
+
+    @app.post(
+        "/datasets/{name}/freeze",
+        response_model=None,
+        tags=["oversight"],
+        summary="Refuse all queries of a data set, at once",
+    )
+    def freeze(name: str, _: Owner) -> FrozenTold:
         house.check_known(name)
         house.ledger.freeze(name)
         return {"name": name, "frozen": True}
 
-    @app.post("/datasets/{name}/unfreeze", tags=["oversight"], summary="Let a data set be asked again")
-    def unfreeze(name: str, _: Owner) -> dict[str, Any]:
+    @app.post(
+        "/datasets/{name}/unfreeze",
+        response_model=None,
+        tags=["oversight"],
+        summary="Let a data set be asked again",
+    )
+    def unfreeze(name: str, _: Owner) -> FrozenTold:
         house.check_known(name)
         house.ledger.unfreeze(name)
         return {"name": name, "frozen": False}
 
 
 def _response(status: int, body: bytes) -> Response:
-    return Response(body, status, media_type="application/json")
+    headers = replies.headers(status)
+    if status == 413:  # what is still to come of the request is not read
+        headers["connection"] = "close"
+    return Response(body, status, headers, media_type="application/json")

@@ -1,18 +1,30 @@
 """Bodies: bytes to JSON values, strictly, within the limits. Nothing here makes anything but plain values."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
-from fpinq.runtime.refusals import TooLarge
+from fpinq.runtime.refusals import TooLarge, TooManyRequests
 from fpinq.server.limits import Limits
+
+BODY_SECONDS = 30
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class Disconnected(Exception):
     """The client went away before its request was complete."""
+
+
+async def arrived(receive: Receive, declared: bytes | None, limits: Limits) -> bytes:
+    """The body of a request, in time."""
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await read(receive, declared, limits)
+    except TimeoutError:
+        raise TooManyRequests(f"the request took longer than {BODY_SECONDS} s to arrive") from None
 
 
 async def read(receive: Receive, declared: bytes | None, limits: Limits) -> bytes:

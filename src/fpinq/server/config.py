@@ -31,6 +31,8 @@ SETTINGS = {
     "anchor",
     "anchor_command",
     "tokens",
+    "questions",
+    "page",
     "quantum",
     "limits",
     "postgres",
@@ -41,9 +43,10 @@ SETTINGS = {
     "sessions_memory",
 }
 # What is said of a table: where there are several, of each.
-OF_A_TABLE = ("path", "table", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns")
+OF_A_TABLE = ("path", "table", "rows_per_unit", "rows_at_most", "schema", "dialect", "columns", "description")
 # What a table that Python made may have, unless it says otherwise; a file always says.
 ROWS_AT_MOST = 100_000
+DESCRIPTION_CHARACTERS = 2_000
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
@@ -57,6 +60,7 @@ class TableConfig:
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rows_at_most: int = ROWS_AT_MOST
     dialect: Dialect | None = None
+    description: str = ""
 
     def lengths(self) -> dict[str, int]:
         """The public maximal lengths of texts."""
@@ -74,6 +78,7 @@ class DataSet:
     engine: str = "duckdb"
     caps: Mapping[str, Fraction] = field(default_factory=dict)  # an analyst's name, or * for everybody else
     block_of: str | None = None  # the data set that grew by this one
+    description: str = ""  # what the data is, for people
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,17 @@ class Config:
         MAX_BYTES  # what sessions that are kept ready take, in all worker processes together
     )
     workers: int = 1  # how many share both out
+    questions: Path | None = None  # where analysts' questions are kept; by default beside the tokens
+    page: bool = True  # whether there is a page at /
+
+    @property
+    def questions_path(self) -> Path:
+        """Where questions and their answers are kept, for those who asked."""
+        return (
+            self.tokens.with_name(f"{self.tokens.name}.questions")
+            if self.questions is None
+            else self.questions
+        )
 
 
 def load(path: str | Path) -> Config:
@@ -120,6 +136,8 @@ def parse(written: Mapping[str, Any], folder: Path) -> Config:
     return Config(
         data_sets=_data_sets(_mapping(written.get("datasets", {}), "datasets"), folder),
         tokens=folder / _text(written.get("tokens", "fpinq.tokens"), "tokens"),
+        questions=None if "questions" not in written else folder / _text(written["questions"], "questions"),
+        page=_switch(written.get("page", True), "page"),
         ledger=ledger if is_url(ledger) else str(folder / ledger),
         anchor=_anchor(written, folder),
         quantum_seconds=seconds(written.get("quantum", 0), "quantum: "),
@@ -136,6 +154,12 @@ def _amount(given: Any, where: str) -> int:
     if type(found) is not int or found < 1:
         raise ProgramError(f"{where} is an amount such as '256MiB', not {given!r}")
     return found
+
+
+def _switch(given: Any, where: str) -> bool:
+    if type(given) is not bool:
+        raise ProgramError(f"{where} is true or false, not {given!r}")
+    return given
 
 
 def _anchor(written: Mapping[str, Any], folder: Path) -> str | tuple[str, ...] | None:
@@ -165,9 +189,18 @@ def seconds(text: object, where: str = "") -> Fraction:
     return Fraction(match[1]) * in_milliseconds[match[2]] / 1000
 
 
+def _description(given: Mapping[str, Any], where: str) -> str:
+    """What is said of something for people; nothing, if nothing is."""
+    text = given.get("description", "")
+    if not isinstance(text, str) or len(text) > DESCRIPTION_CHARACTERS:
+        raise ProgramError(f"{where}.description is a text of at most {DESCRIPTION_CHARACTERS} characters")
+    return text
+
+
 def check_column(known: Any, where: str) -> None:
     """ProgramError unless what is public of a column has the right form, whatever the column's type is."""
-    _check_keys(_mapping(known, where), {"bounds", "keys", "max_length"}, where)
+    _check_keys(_mapping(known, where), {"bounds", "keys", "max_length", "description"}, where)
+    _description(known, where)
     bounds, keys = known.get("bounds"), known.get("keys")
     if bounds is not None:
         pair = isinstance(bounds, list | tuple) and len(bounds) == 2
@@ -234,7 +267,7 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         if unit is None:
             raise ProgramError(f'{where}: several tables must be about the same people: say unit = "…"')
         for key in OF_A_TABLE:
-            if key in given:
+            if key in given and key != "description":
                 raise ProgramError(
                     f"{where}: with tables, say {key} under {where}.tables.TABLE, of each table"
                 )
@@ -259,6 +292,7 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         engine=engine,
         caps={analyst: _budget(cap, f"{where}.caps.{analyst}") for analyst, cap in caps.items()},
         block_of=None if "block_of" not in given else _text(given["block_of"], f"{where}.block_of"),
+        description=_description(given, where),
     )
     for table, known in tables.items():
         _check_promise(known.rows_at_most, f"{where}.tables.{table}" if "tables" in given else where)
@@ -292,6 +326,7 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, engine: str, of_p
         rows_at_most=given.get("rows_at_most", 0),
         columns=columns,
         dialect=_dialect(given.get("dialect"), f"{where}.dialect"),
+        description=_description(given, where),
     )
 
 

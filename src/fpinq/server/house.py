@@ -4,7 +4,6 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 
 from fpinq.engines import owner
@@ -13,7 +12,6 @@ from fpinq.engines.interface import Engine
 from fpinq.engines.registry import made
 from fpinq.engines.rows import is_rows
 from fpinq.ledger import Ledger, RootState, open_ledger, wire
-from fpinq.ledger.entries import parsed
 from fpinq.ledger.errors import LedgerCorrupt, NoLedger
 from fpinq.model.environments import TableVariable
 from fpinq.model.errors import BadData, KernelViolation, ProgramError
@@ -34,6 +32,7 @@ from fpinq.server.places import VISIT, Places
 from fpinq.server.quantum import AsgiScope
 from fpinq.server.sessions import Room, Sessions
 from fpinq.server.tokens import Bearer, Tokens
+from fpinq.server.told import DataSetTold
 
 _owner = logging.getLogger("fpinq.owner")
 
@@ -134,12 +133,12 @@ class House:
 
     # ── public facts ─────────────────────────────────────────────────────────────────
 
-    def catalog(self) -> list[dict[str, Any]]:
+    def catalog(self) -> list[DataSetTold]:
         """What is public about every data set."""
         states = self.ledger.roots()
         return [self._facts(name, states[name]) for name in self.data_sets]
 
-    def data_set(self, name: str) -> dict[str, Any]:
+    def data_set(self, name: str) -> DataSetTold:
         """What is public about a data set."""
         self.check_known(name)
         return self._facts(name, self.ledger.roots()[name])
@@ -149,16 +148,12 @@ class House:
         if name not in self.data_sets:
             raise UnknownDataSet(f"no data set {name[:100]!r}: see /datasets")
 
-    def trace(self, after: int, limit: int) -> list[dict[str, Any]]:
-        """Entries of the ledger after one, oldest first, each with its hash."""
-        return [{**parsed(line), "hash": line.hash} for line in islice(self.ledger.entries(after), limit)]
-
     def _tables_with(self, session: str, targets: Sequence[TableVariable], analyst: str) -> int:
         """How many tables a session would hold with these bound; the data sets are among them."""
         held = self.record.configuration(session, analyst).environment
         return len(held) + sum(target not in held for target in targets)
 
-    def _facts(self, name: str, state: RootState) -> dict[str, Any]:
+    def _facts(self, name: str, state: RootState) -> DataSetTold:
         data_set, shape = self.data_sets[name], self._shapes[name]
         schemas = schemas_of(name, shape)
         return {
@@ -168,9 +163,14 @@ class House:
             "budget": str(data_set.budget),
             "remaining": str(state.remaining),
             "frozen": state.frozen,
+            "description": data_set.description,
             "tables": [
                 {
                     "name": table,
+                    "description": given.description,
+                    "descriptions": {
+                        c: k["description"] for c, k in given.columns.items() if "description" in k
+                    },
                     "schema": [[column, type_.value] for column, type_ in schemas[table].columns],
                     "rows_per_unit": given.rows_per_unit,
                     "rows_at_most": given.rows_at_most,
@@ -361,4 +361,5 @@ def _public(known: Mapping[str, Any]) -> dict[str, Any]:
     return {
         what: values if what == "max_length" else wire.to_json(tuple(values))
         for what, values in known.items()
+        if what != "description"  # for people: a client reads the rest
     }

@@ -46,6 +46,7 @@ class Limits:
     concurrent_requests: int = 64
     concurrent_requests_in_all: int = 1_024
     query_seconds: int = 300
+    integers_per_question: int = 100_000
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon_at_least", _least(self.epsilon_at_least))

@@ -4,8 +4,12 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from fpinq.model.actions import Action
+from fpinq.model.traces import Observation
 from fpinq.runtime.refusals import FAILURES
+from fpinq.server import told
 from fpinq.server.limits import Limits
+from fpinq.server.schemas import Schemas
 
 DESCRIPTION = """\
 Analysts open a session and send *actions*: closed data, never code. Each is told a public fact, an
@@ -14,6 +18,10 @@ answer with noise, or ⊥ if the budget does not allow it. All requests but the 
 
 Every action carries a request id. Sent again, it gets the recorded answer and costs nothing; with
 another action it is refused. Errors have fixed codes.
+
+Whoever has no fpinq client asks *questions*: `POST /questions` with a table, a filter as text, a kind and
+ε gives estimates with their intervals, and `POST /quotes` with the same body says before, for free, what
+that costs and how exact it will be. A question becomes the same actions.
 """
 
 _EXAMPLES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -61,17 +69,35 @@ _EXAMPLES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def describe(app: FastAPI, limits: Limits) -> None:
-    """Add the actions, the security scheme and the errors to the application's OpenAPI."""
+# What a request's body is, and what a reply is: by address.
+Bodies = dict[tuple[str, str], tuple[Any, Any]]
+
+TOLD: Bodies = {
+    ("get", "/datasets"): (None, told.DataSetsTold),
+    ("get", "/datasets/{name}"): (None, told.DataSetTold),
+    ("post", "/sessions"): (None, told.SessionTold),
+    ("get", "/sessions/{session}/tables/{variable}"): (None, told.Described),
+    ("get", "/trace"): (None, told.TraceTold),
+    ("get", "/spending"): (None, told.SpendingTold),
+    ("post", "/ledger/verify"): (None, told.Verified | told.Corrupt),
+    ("post", "/datasets/{name}/freeze"): (None, told.FrozenTold),
+    ("post", "/datasets/{name}/unfreeze"): (None, told.FrozenTold),
+}
+
+
+def describe(app: FastAPI, limits: Limits, more: Bodies) -> None:
+    """Add the actions, the security scheme, the errors and what bodies are to the application's OpenAPI."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            found = generate()
-            found["paths"]["/sessions/{session}/actions"] = {"post": _action(limits)}
+            found, schemas = generate(), Schemas()
+            found["paths"]["/sessions/{session}/actions"] = {"post": _action(limits, schemas)}
+            for (method, path), bodies in {**TOLD, **more}.items():
+                _describe(found["paths"][path][method], *bodies, schemas)
             components = found.setdefault("components", {})
             components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-            components.setdefault("schemas", {})["Error"] = _ERROR
+            components["schemas"] = {**schemas.named, "Error": _ERROR}
             for path, operations in found["paths"].items():
                 for operation in operations.values():
                     if path not in ("/healthz", "/limits", "/metrics"):
@@ -83,12 +109,31 @@ def describe(app: FastAPI, limits: Limits) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _action(limits: Limits) -> dict[str, Any]:
+def _describe(operation: dict[str, Any], asked: Any, replied: Any, schemas: Schemas) -> None:
+    """What a request and a reply are, of one address."""
+    if asked is not None:
+        schema = schemas.of(asked)
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    succeeded = next(iter(operation["responses"].values()))
+    succeeded["content"] = {"application/json": {"schema": schemas.of(replied)}}
+    error = {"schema": {"$ref": "#/components/schemas/Error"}}
+    operation["responses"]["default"] = {
+        "description": "A refusal, with a fixed code.",
+        "content": {"application/json": error},
+    }
+
+
+def _action(limits: Limits, schemas: Schemas) -> dict[str, Any]:
     asked = {
         name: {"summary": title, "value": {"request_id": f"example-{name}", "action": action}}
         for name, (title, action, _) in _EXAMPLES.items()
     }
-    told = {name: {"summary": title, "value": reply} for name, (title, _, reply) in _EXAMPLES.items()}
+    answered = {name: {"summary": title, "value": reply} for name, (title, _, reply) in _EXAMPLES.items()}
+    observed = {
+        "type": "object",
+        "required": ["observation"],
+        "properties": {"observation": schemas.of(Observation)},
+    }
     by_status: dict[int, list[str]] = {}
     for failure in FAILURES.values():
         by_status.setdefault(failure.status, []).append(failure.code)
@@ -124,7 +169,7 @@ def _action(limits: Limits) -> dict[str, Any]:
                         "additionalProperties": False,
                         "properties": {
                             "request_id": {"type": "string", "maxLength": 100},
-                            "action": {"type": "object", "required": ["op"]},
+                            "action": schemas.of(Action),
                         },
                     },
                     "examples": asked,
@@ -135,7 +180,7 @@ def _action(limits: Limits) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": "What the program is told.",
-                "content": {"application/json": {"schema": {"type": "object"}, "examples": told}},
+                "content": {"application/json": {"schema": observed, "examples": answered}},
             },
             **refusals,
         },

@@ -20,6 +20,11 @@ def reply(status: int, value: object) -> Reply:
     return status, _JSON.encode(value).encode()
 
 
+def headers(status: int) -> dict[str, str]:
+    """What a status says in the header, too."""
+    return {"www-authenticate": 'Bearer realm="fpinq"'} if status == 401 else {}
+
+
 def refusal(error: BaseException) -> Reply:
     """What the client is told of an error."""
     failure = failure_of(error)

@@ -46,6 +46,7 @@ class Bearer:
 
     name: str
     role: str
+    expires_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Tokens:
         self._path = str(path)
         self._clock = clock
         self._local = local()
-        _keep_private(self._path)
+        keep_private(self._path, "the tokens")
         try:
             self._connection().executescript(_SCHEMA)
         except sqlite3.Error as error:
@@ -138,7 +139,7 @@ class Tokens:
             raise NotAuthenticated(_REFUSAL)
         if row[3] is not None and row[3] <= self._clock():
             raise NotAuthenticated(_REFUSAL)
-        return Bearer(row[1], row[2])
+        return Bearer(row[1], row[2], row[3])
 
     def key(self, name: str) -> bytes:
         """A secret key of the servers on this file, made when first asked for."""
@@ -163,7 +164,7 @@ class Tokens:
         return found
 
 
-def _keep_private(path: str) -> None:
+def keep_private(path: str, what: str) -> None:
     """Make the file, if there is none, for its owner only. SQLite gives its -wal and -shm the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -172,7 +173,7 @@ def _keep_private(path: str) -> None:
                 if os.stat(path + beside).st_mode & 0o077:
                     os.chmod(path + beside, 0o600)
     except OSError as error:
-        raise ProgramError(f"the tokens cannot be kept at {path!r}: {error.strerror}") from None
+        raise ProgramError(f"{what} cannot be kept at {path!r}: {error.strerror}") from None
 
 
 _REFUSAL = "a valid token is needed: ask the data's owner for one (fpinq token create)"
