@@ -40,7 +40,7 @@ def test_the_questions_of_the_how_to_page_are_answered_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = commands("how-to/server.md")
-    assert {command[0] for command in asked} == {"query"}
+    assert {command[0] for command in asked} == {"query", "explain"}
     with serve(tmp_path, people(1)) as live:
         monkeypatch.setenv("FPINQ_URL", live.url)
         monkeypatch.setenv("FPINQ_TOKEN", live.token())
