@@ -1,4 +1,4 @@
-"""fpinq demo | check | serve | query | explain | dataset | token | ledger"""
+"""fpinq demo | check | serve | query | explain | dataset | token | ledger | completion"""
 
 import os
 import sys
@@ -32,7 +32,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if not given:
         print(_WELCOME)
         return 0
-    parsed = _parser().parse_args(given)
+    parsed = parser().parse_args(given)
     try:
         return int(parsed.run(parsed))
     except FpinqError as error:
@@ -43,17 +43,18 @@ def _run(arguments: Sequence[str] | None) -> int:
         return STOPPED
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
+def parser() -> ArgumentParser:
+    """Every command with its options."""
+    whole = ArgumentParser(
         prog="fpinq",
         description="Featherweight PINQ: private queries, checked rules.",
         epilog=_EXIT_CODES,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"fpinq {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    whole.add_argument("--version", action="version", version=f"fpinq {__version__}")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="command")
 
-    from fpinq.cli import check, datasets, demo, explain, ledger, query, serve, tokens
+    from fpinq.cli import check, completion, datasets, demo, explain, ledger, query, serve, tokens
 
     for name, module, text in (
         ("demo", demo, "a tour of the kernel: the paper's figure and Listing 1"),
@@ -64,11 +65,12 @@ def _parser() -> ArgumentParser:
         ("dataset", datasets, "the data sets of a server"),
         ("token", tokens, "who may ask, audit or own"),
         ("ledger", ledger, "what was charged and released: show, spending, verify, backup"),
+        ("completion", completion, "what bash, zsh or fish needs to complete all of this"),
     ):
         command = commands.add_parser(name, help=text)
         module.add_arguments(command)
         command.set_defaults(run=module.run)
-    return parser
+    return whole
 
 
 _WELCOME = """\
