@@ -4,6 +4,7 @@
 Require Import Fpinq.Join Fpinq.Seen Fpinq.Plans Fpinq.Persons Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Sessions Fpinq.Refines Fpinq.Instance
   Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Concentrated
   Fpinq.Compute.
+Require Fpinq.ComputeBooks.
 
 Goal True. idtac "theorem stability_sound". Abort.
 Print Assumptions stability_sound.
@@ -103,3 +104,5 @@ Goal True. idtac "theorem bags_books_sum_to_one". Abort.
 Print Assumptions bags_books_sum_to_one.
 Goal True. idtac "theorem step_agrees". Abort.
 Print Assumptions step_agrees.
+Goal True. idtac "theorem books_step_agrees". Abort.
+Print Assumptions ComputeBooks.books_step_agrees.

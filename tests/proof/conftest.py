@@ -11,9 +11,11 @@ import pytest
 
 PROOF = Path(__file__).parents[2] / "proof"
 MODULES = ("Bags", "Plans", "Persons", "Mechanisms", "Queries", "Compute", "Rows")
+QUALIFIED = ("Closeness", "ComputeBooks")  # whose names are the same as others'
 HEADER = f"""
 From Coq Require Import QArith List String.
 From Fpinq Require Import {" ".join(MODULES)}.
+From Fpinq Require {" ".join(QUALIFIED)}.
 Import ListNotations.
 Set Printing Width 1000000.
 """
@@ -29,7 +31,7 @@ def coq(tmp_path_factory: pytest.TempPathFactory) -> Coq:
     with (PROOF / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         made = subprocess.run(
-            ["make", "-C", str(PROOF), *(f"{module}.vo" for module in MODULES)],
+            ["make", "-C", str(PROOF), *(f"{module}.vo" for module in (*MODULES, *QUALIFIED))],
             capture_output=True,
             text=True,
             check=False,
