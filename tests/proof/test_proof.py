@@ -16,6 +16,7 @@ from fpinq.model.accounts import Part, Root, Source, Stability
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.errors import KernelViolation, UnboundedStability
 from fpinq.model.expressions import Column, Schema
+from fpinq.model.notions import Total
 from fpinq.model.plans import Flatten, Transformation, shape_of, stability_on
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Configuration, Told, initial, step
@@ -154,7 +155,9 @@ class Script:
         self.random = random
         self.roots = random.randint(1, 4)
         self.budgets = [Fraction(random.randint(1, 40), random.choice([1, 2, 3])) for _ in range(self.roots)]
-        self.c: Configuration = initial({f"t{i}": (SCHEMA, total) for i, total in enumerate(self.budgets)})
+        self.c: Configuration = initial(
+            {f"t{i}": (SCHEMA, self.promised(total)) for i, total in enumerate(self.budgets)}
+        )
         self.sources: list[Source] = [Root(f"t{i}") for i in range(self.roots)]
         self.tables = list(range(self.roots))
         self.rebound = 0
@@ -162,6 +165,10 @@ class Script:
         self.expected: list[str] = []
         for _ in range(random.randint(3, 16)):
             self.next()
+
+    def promised(self, total: Fraction) -> Total:
+        """What a root's budget of so much is: an ε."""
+        return total
 
     def next(self) -> None:
         match self.random.randint(0, 12):
@@ -260,10 +267,6 @@ class Script:
 
     def note(self, verdict: str) -> None:
         accounts = self.c.accounts
-
-        def listed(amounts: Any, keys: Sequence[Any]) -> str:
-            return ",".join(str(amounts.get(key, Fraction(0))) for key in keys)
-
         maxima = listed(accounts.maxima, range(len(accounts.partitions)))
         counters, direct = listed(accounts.counters, self.sources), listed(accounts.direct, self.sources)
         self.expected.append(f"{verdict} C={counters} D={direct} M={maxima}")
@@ -271,6 +274,10 @@ class Script:
     def term(self) -> str:
         budgets = "; ".join(f"{b.numerator}#{b.denominator}" for b in self.budgets)
         return f"session {self.roots} [{budgets}] [{'; '.join(self.commands)}]"
+
+
+def listed(amounts: Mapping[Any, Fraction], keys: Sequence[Any]) -> str:
+    return ",".join(str(amounts.get(key, Fraction(0))) for key in keys)
 
 
 def by(parts: int) -> Partitioning:
