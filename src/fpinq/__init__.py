@@ -3,7 +3,9 @@
 The public names. What each of them names is imported when it is first asked for.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from fpinq.client.remote import connect
     from fpinq.client.several import several
     from fpinq.client.shorthand import _, if_else
+    from fpinq.client.sql import sql
     from fpinq.client.table import Table
 
     # Both need extras, [postgres] and [spark], so they are no part of `from fpinq import *`.
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
         BadExpression,
         BadPartition,
         BadQuery,
+        BadSQL,
         BadTransformation,
         BudgetExceeded,
         DataChanged,
@@ -109,6 +113,7 @@ __all__ = [
     "BadExpression",
     "BadPartition",
     "BadQuery",
+    "BadSQL",
     "BadTransformation",
     "BadWire",
     "BinAnswers",
@@ -184,6 +189,7 @@ __all__ = [
     "regression",
     "rho",
     "several",
+    "sql",
     "standard_deviation",
     "sum",
     "top",
@@ -263,6 +269,7 @@ _PLACES = {
         "_",
         "if_else",
     ),
+    "fpinq.client.sql": ("sql",),
     "fpinq.client.table": ("Table",),
     "fpinq.engines.postgres": ("Postgres",),
     "fpinq.engines.spark": ("Spark",),
@@ -287,6 +294,7 @@ _PLACES = {
         "BadExpression",
         "BadPartition",
         "BadQuery",
+        "BadSQL",
         "BadTransformation",
         "BudgetExceeded",
         "DataChanged",
@@ -327,6 +335,17 @@ def __getattr__(name: str) -> object:
     module, there = _PLACE_OF[name]
     found = globals()[name] = getattr(import_module(module), there)
     return found
+
+
+class _Package(ModuleType):
+    """This module, in which `sql` is the function: importing the folder of that name does not hide it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "sql" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fpinq.client.bounds import Known
+from fpinq.client.edge import edge
 from fpinq.client.facts import Bound, Facts, Made, Within
 from fpinq.client.shown import html_table
 from fpinq.client.spelling import show_down
+from fpinq.client.sql import Tables, asked
 from fpinq.client.systems import System, fresh_variable
 from fpinq.client.table import Table
 from fpinq.ledger import wire
@@ -16,6 +18,9 @@ from fpinq.model.errors import ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, PersonTable
 from fpinq.runtime.refusals import UnknownDataSet
+
+if TYPE_CHECKING:
+    from fpinq.client.answers import Answers
 
 
 class Serving(System, Protocol):
@@ -39,7 +44,12 @@ class Catalog(Mapping[str, Any]):
                 f"there are: {', '.join(self._data_sets) or 'none'}"
             )
         tables = self._grown(name)
-        return tables[name] if list(tables) == [name] else tables
+        return tables[name] if list(tables) == [name] else Tables(tables)
+
+    @edge
+    def sql(self, text: str, /, epsilon: object = None) -> "Answers":
+        """The answers of a statement about these data sets. It is read here: the server sees actions only."""
+        return asked(text, epsilon, self)
 
     def table(self, name: str) -> Table:
         """A table by its name; one of several of a data set is called dataset.table. No other is made."""

@@ -19,7 +19,7 @@ from fpinq.model.frozen import dataclass
 # That of intervals; None is what an answer was asked with, or 95 %.
 Confidence = float | Fraction | None
 
-_INSTALL = {"matplotlib": "'fpinq[plot]'"}
+_INSTALL = {"matplotlib": "'fpinq[plot]'", "sqlglot": "'fpinq[sql]'"}
 # An integer beyond it is a float in a frame.
 _LARGEST = 2**63
 

@@ -140,7 +140,7 @@ def _listed(keys: object, columns: Sequence[str]) -> Any:
     """The keys that were given, None if none were; those of a public table are its different rows."""
     facts = getattr(keys, "facts", None)
     if isinstance(facts, Facts):
-        return _rows(facts, columns)
+        return public_rows(facts, columns)
     if isinstance(keys, Mapping) and len(columns) == 1 and list(keys) == list(columns):
         return _listed(keys[columns[0]], columns)  # by column, as for several
     if keys is not None and (isinstance(keys, str | Symbolic) or not isinstance(keys, Iterable)):
@@ -243,7 +243,7 @@ def _check_names(
         raise error(f"a key has {named}: this one has no {missing[0]}")
 
 
-def _rows(facts: Facts, columns: Sequence[str]) -> list[Any]:
+def public_rows(facts: Facts, columns: Sequence[str]) -> list[Any]:
     """The different keys in a public table, in its order."""
     if not isinstance(facts.binding, Unbound):
         raise BadPartition(

@@ -15,6 +15,7 @@ from fpinq.client.edge import edge
 from fpinq.client.facts import Bound, Facts, Made, Unbound, Within
 from fpinq.client.keys import keyed
 from fpinq.client.rows import Call, Cell, column_type
+from fpinq.client.sql import Tables
 from fpinq.client.subjects import Subject
 from fpinq.client.systems import (
     fresh_root,
@@ -209,7 +210,7 @@ class _Root:
         assert isinstance(persons, Persons)
         known = {t: _known(columns.get(t), persons.table(t)) for t in data}
         read_off = bool(taken.read_off)
-        return {t: self._of_person(t, persons, unit, most[t], known[t], read_off) for t in data}
+        return Tables({t: self._of_person(t, persons, unit, most[t], known[t], read_off) for t in data})
 
     def _of_person(
         self,

@@ -374,6 +374,15 @@ class Table:
         """
         return asking.epsilon_for(self.facts, query, error, confidence, size)
 
+    def sql(self, text: str, /, epsilon: object = None, **tables: Any) -> Answers:
+        """The answers of a SELECT about this table, whatever FROM calls it: by the names of its columns.
+
+        EXPLAIN SELECT … is free. Other tables are given by name. Needs the sql extra.
+        """
+        from fpinq.client.sql import asked  # only who writes SQL needs it
+
+        return asked(text, epsilon, tables, self)
+
     # ── noisy_…: the same queries by PINQ's names ────────────────────────────────────
 
     def noisy_count(self, epsilon: object) -> Answer:

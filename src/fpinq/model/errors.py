@@ -109,6 +109,18 @@ class BadQuery(ProgramError):
     """A primitive query whose parameters make no sense, or the wrong number of them."""
 
 
+class BadSQL(ProgramError):
+    """A statement that is no SQL, or that cannot be private or is not supported as it is written.
+
+    Says where: `line` and `column` count from 1, and the message shows the place.
+    """
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, excerpt: str = "") -> None:
+        self.line, self.column = line, column
+        shown = f"\n{excerpt}" if excerpt else ""
+        super().__init__(f"line {line}, column {column}: {message}{shown}")
+
+
 class BadData(ProgramError):
     """Data that cannot be protected as it is: no such file, no columns, types that rows do not have."""
 

@@ -10,7 +10,6 @@
 4. ``selection``    private choice: candidates, runs of them, and the rate of ε
 5. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
 6. ``quotient``     a noisy number over an exact one, with its claim
-7. ``stability``    keys nobody knew, with δ: its claim and its threshold
 """
 
 from importlib import import_module
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from fpinq.noise.permute_and_flip import PermuteAndFlip
     from fpinq.noise.quotient import Quotient
     from fpinq.noise.selection import Choice, Run, singles
-    from fpinq.noise.stability import StabilityHistogram
 
 __all__ = [
     "Choice",
@@ -33,7 +31,6 @@ __all__ = [
     "PermuteAndFlip",
     "Quotient",
     "Run",
-    "StabilityHistogram",
     "sample",
     "sample_many",
     "singles",
@@ -46,7 +43,6 @@ _PLACES = {
     "permute_and_flip": ("PermuteAndFlip",),
     "quotient": ("Quotient",),
     "selection": ("Choice", "Run", "singles"),
-    "stability": ("StabilityHistogram",),
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
 

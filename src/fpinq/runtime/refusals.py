@@ -53,7 +53,7 @@ class OtherVersion(ProgramError):
         """A client's refusal of a server that is newer."""
         return OtherVersion(
             f"the server speaks version {server} of the wire, and this fpinq reads up to {client}: "
-            "install a newer one",
+            "upgrade it (pip install --upgrade fpinq)",
             client,
             server,
         )
@@ -90,6 +90,7 @@ FAILURES: dict[type[Exception], Failure] = {
     errors.UnboundedStability: Failure("unbounded_stability", 400, 2, ("argument",)),
     errors.BadPartition: Failure("bad_partition", 400, 2),
     errors.BadQuery: Failure("bad_query", 400, 2),
+    errors.BadSQL: Failure("bad_sql", 400, 2, ("line", "column")),
     errors.BadData: Failure("bad_data", 400, 2),
     recorded.BadWire: Failure("bad_wire", 400, 2),
     OtherVersion: Failure("other_version", 400, 2, ("client", "server")),

@@ -1,0 +1,404 @@
+"""Joins: which tables FROM puts together, on which keys, and how many records of a key each side may use."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from fpinq.client.joins import every_pair, first, joined_inside
+from fpinq.client.keys import public_rows
+from fpinq.client.rows import Cell, Row
+from fpinq.model.expressions import Column
+from fpinq.model.frozen import dataclass
+from fpinq.model.transformations import First
+from fpinq.sql.expressions import cell
+from fpinq.sql.relations import (
+    Reader,
+    belongs_to,
+    conjuncts,
+    filtered,
+    names_in,
+    placed,
+    source_of,
+    subquery,
+    with_ctes,
+)
+from fpinq.sql.scopes import Domain, Name, Relation, Rows, alike
+
+# Of a public table with more rows than this, the values are not taken as keys.
+MAX_PUBLIC = 100_000
+
+Pair = tuple[exp.Expr, exp.Expr]
+
+
+def joined(reader: Reader, query: exp.Select, tests: list[exp.Expr]) -> Relation:
+    """The tables of FROM, joined as ON, USING and WHERE say, with the records that WHERE leaves."""
+    joins = query.args.get("joins") or []
+    first_item = source_of(reader, query.args["from_"].this)
+    others = [source_of(reader, each.this) for each in joins]
+    _check_aliases(reader, query, [first_item, *others])
+    tests = list(tests)
+    whole = _before(reader, first_item, [first_item, *others], tests)
+    waiting: list[tuple[exp.Join, Relation]] = []
+    for join, other in zip(joins, others, strict=True):
+        if not join.side:
+            other = _before(reader, other, [first_item, *others], tests)
+        if _is_listed(join):
+            waiting.append((join, other))
+            continue
+        whole = _listed(reader, whole, waiting, tests)
+        waiting = []
+        whole = _explicit(reader, join, whole, other)
+    whole = _listed(reader, whole, waiting, tests)
+    subqueries = [test for test in tests if _membership(test) is not None]
+    whole = filtered(reader, whole, [test for test in tests if test not in subqueries])
+    for test in subqueries:
+        whole = _member(reader, whole, test)
+    return whole
+
+
+def _check_aliases(reader: Reader, query: exp.Select, relations: Sequence[Relation]) -> None:
+    seen: list[str] = []
+    for relation in relations:
+        for table in relation.tables():
+            if table and any(alike(table, other) for other in seen):
+                raise reader.error(f"two tables are called {table!r}: give one another name with AS", query)
+            seen.append(table)
+
+
+def _before(reader: Reader, relation: Relation, every: list[Relation], tests: list[exp.Expr]) -> Relation:
+    """The records of one table that WHERE leaves, before it is joined; these conditions are done with."""
+    own = []
+    for test in tests:
+        named = names_in(test)
+        if not named or _has_query(test):
+            continue
+        owners = {id(each) for name in named for each in every if belongs_to(each, name)}
+        if len(every) > 1 and owners == {id(next(e for e in every if e.names == relation.names))}:
+            own.append(test)
+    for test in own:
+        tests.remove(test)
+    return filtered(reader, relation, own)
+
+
+def _has_query(node: exp.Expr) -> bool:
+    return node.find(exp.Query) is not None
+
+
+# ── which keys ───────────────────────────────────────────────────────────────────────
+
+
+def _is_listed(join: exp.Join) -> bool:
+    """Whether a table is only listed: FROM a, b, or CROSS JOIN."""
+    no_keys = join.args.get("on") is None and not join.args.get("using")
+    return no_keys and not join.side and join.kind in ("", "CROSS")
+
+
+def _listed(
+    reader: Reader, whole: Relation, waiting: list[tuple[exp.Join, Relation]], tests: list[exp.Expr]
+) -> Relation:
+    """Tables that are listed, each joined once WHERE has an equality with one that is there."""
+    while waiting:
+        found = next(((i, pairs) for i, (_, other) in enumerate(waiting)
+                      if (pairs := _equalities(reader, whole, other, tests))), None)  # fmt: skip
+        if found is None:
+            raise reader.error(
+                "nothing joins this table: every record would meet every other. Say on which keys, "
+                "JOIN … ON a.id = b.id, or a.id = b.id in WHERE",
+                waiting[0][0].this,
+            )
+        number, pairs = found
+        join, other = waiting.pop(number)
+        for test, _ in pairs:
+            tests.remove(test)
+        whole = _join(reader, join, whole, other, [pair for _, pair in pairs], outer=False)
+    return whole
+
+
+def _equalities(
+    reader: Reader, left: Relation, right: Relation, tests: Sequence[exp.Expr]
+) -> list[tuple[exp.Expr, Pair]]:
+    """The conditions that say which keys are equal, with the key of each side."""
+    found = [(test, _sides(left, right, test)) for test in tests]
+    return [(test, pair) for test, pair in found if pair is not None]
+
+
+def _sides(left: Relation, right: Relation, test: exp.Expr) -> Pair | None:
+    while isinstance(test, exp.Paren):
+        test = test.this
+    if not isinstance(test, exp.EQ) or _has_query(test):
+        return None
+    for a, b in ((test.this, test.expression), (test.expression, test.this)):
+        of_a, of_b = names_in(a), names_in(b)
+        if (
+            of_a and of_b
+            and all(belongs_to(left, name) and not belongs_to(right, name) for name in of_a)
+            and all(belongs_to(right, name) and not belongs_to(left, name) for name in of_b)
+        ):  # fmt: skip
+            return a, b
+    return None
+
+
+def _explicit(reader: Reader, join: exp.Join, left: Relation, right: Relation) -> Relation:
+    side, kind = join.side, join.kind
+    if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
+        raise reader.error(
+            f"{f'{side} {kind}'.strip()} JOIN is not supported: [INNER] JOIN and LEFT JOIN are", join.this
+        )
+    outer = side == "LEFT"
+    using = join.args.get("using") or []
+    if using:
+        pairs: list[Pair] = [(exp.Column(this=each.copy()), exp.Column(this=each.copy())) for each in using]
+        return _merged(_join(reader, join, left, right, pairs, outer), using)
+    on = join.args.get("on")
+    if on is None:
+        raise reader.error("a JOIN needs ON or USING: on which keys?", join.this)
+    tests = conjuncts(on)
+    found = _equalities(reader, left, right, tests)
+    rest = [test for test in tests if all(test is not used for used, _ in found)]
+    if not found:
+        raise reader.error(
+            "a JOIN is on equal keys, ON a.id = b.id: with other conditions alone one record may meet all", on
+        )
+    if outer and rest:
+        for test in rest:
+            if not all(belongs_to(right, name) and not belongs_to(left, name) for name in names_in(test)):
+                raise reader.error(
+                    "ON of a LEFT JOIN takes equal keys and conditions on the right table", test
+                )
+        right, rest = filtered(reader, right, rest), []
+    whole = _join(reader, join, left, right, [pair for _, pair in found], outer)
+    return filtered(reader, whole, rest)
+
+
+def _merged(whole: Relation, using: Sequence[exp.Identifier]) -> Relation:
+    """Keys that USING names are one column."""
+    first_of: dict[str, str] = {}
+    names = []
+    for name in whole.names:
+        key = next((each.name for each in using if alike(each.name, name.name)), None)
+        if key is not None:
+            name = replace(name, column=first_of.setdefault(key.lower(), name.column))
+        names.append(name)
+    return replace(whole, names=tuple(names))
+
+
+# ── joining two ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """The keys of both sides, as functions of their rows."""
+
+    reader: Reader
+    left: Relation
+    right: Relation
+    pairs: Sequence[Pair]
+
+    def both(self, left: Row, right: Row) -> list[tuple[Cell, Cell]]:
+        """The keys, each pair of one type."""
+        of_left = Rows(self.reader.text, self.left, left)
+        of_right = Rows(self.reader.text, self.right, right)
+        found = []
+        for a, b in self.pairs:
+            x, y = cell(a, of_left), cell(b, of_right)
+            if x.type is not y.type:
+                raise self.reader.error(
+                    f"keys of a join are of one type: {x.type.value} here and {y.type.value} there; CAST one",
+                    a,
+                )
+            found.append((x, y))
+        return found
+
+    def of_left(self, row: Row) -> dict[str, Cell]:
+        """Those of the left, by name."""
+        return {f"key{i}": x for i, (x, _) in enumerate(self.both(row, self.right.row()))}
+
+    def of_right(self, row: Row) -> dict[str, Cell]:
+        """Those of the right, by name."""
+        return {f"key{i}": y for i, (_, y) in enumerate(self.both(self.left.row(), row))}
+
+
+def _join(
+    reader: Reader, node: exp.Join, left: Relation, right: Relation, pairs: Sequence[Pair], outer: bool
+) -> Relation:
+    keys = _Keys(reader, left, right, pairs)
+    of_left, of_right = _truncations(reader, node.this, keys)
+    with placed(reader.text, node.this):
+        table = left.table.join(
+            right.table, on=(keys.of_left, keys.of_right), left=of_left, right=of_right, outer=outer
+        )
+    shown = {
+        tree.name: name
+        for name, tree in every_pair(left.table.facts.schema, right.table.facts.schema)
+        if isinstance(tree, Column)
+    }
+    names = [replace(each, column=shown[f"l.{each.column}"]) for each in left.names]
+    names += [replace(each, column=shown[f"r.{each.column}"]) for each in right.names]
+    domains = [*_moved(left, shown, "l"), *_moved(right, shown, "r", outer)]
+    return Relation(table, tuple(names), tuple(domains), _unique(keys, shown))
+
+
+def _moved(relation: Relation, shown: dict[str, str], side: str, nullable: bool = False) -> list[Domain]:
+    """What is public of the columns of one side, after the join."""
+    record = {shown[f"{side}.{column}"]: Column(column) for column in relation.table.facts.schema.names()}
+    found = [domain.selected(record) for domain in relation.domains]
+    if relation.public:
+        columns = relation.table.facts.schema.names()
+        rows = public_rows(relation.table.facts, columns)
+        listed = (
+            [row if isinstance(row, tuple) else (row,) for row in rows]
+            if len(columns) > 1
+            else [(row,) for row in rows]
+        )
+        if len(listed) <= MAX_PUBLIC:
+            found.append(Domain(tuple(Column(shown[f"{side}.{c}"]) for c in columns), tuple(listed)))
+    kept = [domain for domain in found if domain is not None]
+    if nullable:
+        kept = [replace(each, rows=(*each.rows, (None,) * len(each.of))) for each in kept]
+    return kept
+
+
+def _unique(keys: _Keys, shown: dict[str, str]) -> frozenset[str] | None:
+    """The columns that stay unique: of the left, where the right has each key once."""
+    if keys.left.unique is None or not _is_unique(keys.right, _columns(keys, right=True)):
+        return None
+    return frozenset(shown[f"l.{column}"] for column in keys.left.unique)
+
+
+def _columns(keys: _Keys, right: bool) -> frozenset[str]:
+    found = keys.both(keys.left.row(), keys.right.row())
+    trees = [pair[right].tree for pair in found]
+    return frozenset(tree.name for tree in trees if isinstance(tree, Column))
+
+
+def _is_unique(relation: Relation, columns: frozenset[str]) -> bool:
+    return relation.unique is not None and relation.unique <= columns
+
+
+def _truncations(reader: Reader, node: exp.Expr, keys: _Keys) -> tuple[First | None, First | None]:
+    """How many records of a key each side may use: all beside a public table and inside a person."""
+    left, right = keys.left, keys.right
+    rows = left.row(), right.row()
+    lefts, rights = keys.of_left(rows[0]), keys.of_right(rows[1])
+    inside = joined_inside(left.table.facts, right.table.facts, lefts, rights)
+    if left.public or right.public or inside is not None:
+        return None, None
+    bounds = [_at_most(reader, each, _columns(keys, right=i == 1)) for i, each in enumerate((left, right))]
+    if None in bounds:
+        without = [" or ".join(each.tables()) or "the sub-query" for each, bound in
+                   zip((left, right), bounds, strict=True) if bound is None]  # fmt: skip
+        hint = ", ".join(f"at_most({each}, 10)" for each in without)
+        raise reader.error(
+            f"an unbounded join: nothing says how many records of {' and of '.join(without)} share a key, "
+            f"and one record may meet them all. Say it, SELECT /*+ {hint} */ … (more are left out); or join "
+            "on the unit of the same persons, or with a public table",
+            node,
+        )
+    return first(bounds[0]), first(bounds[1])  # type: ignore[arg-type]
+
+
+def _at_most(reader: Reader, relation: Relation, columns: frozenset[str]) -> int | None:
+    """The hint of one side: of the table that its keys are of."""
+    if _is_unique(relation, columns):
+        return 1
+    of_keys = [name.table for name in relation.names if name.column in columns]
+    hints = [reader.hints.at_most[t.lower()] for t in of_keys if t.lower() in reader.hints.at_most]
+    return min(hints, default=None)
+
+
+# ── IN (SELECT …) and EXISTS ─────────────────────────────────────────────────────────
+
+
+def _membership(test: exp.Expr) -> tuple[exp.In | exp.Exists, bool] | None:
+    """A condition that asks whether something is in a sub-query, and whether it must be."""
+    keep = True
+    while isinstance(test, exp.Paren | exp.Not):
+        keep ^= isinstance(test, exp.Not)
+        test = test.this
+    is_one = isinstance(test, exp.Exists) or (isinstance(test, exp.In) and test.args.get("query") is not None)
+    return (test, keep) if is_one and isinstance(test, exp.In | exp.Exists) else None
+
+
+def _member(reader: Reader, whole: Relation, test: exp.Expr) -> Relation:
+    found = _membership(test)
+    assert found is not None
+    node, keep = found
+    other, pairs = (
+        _listed_in(reader, whole, node) if isinstance(node, exp.In) else _existing(reader, whole, node)
+    )
+    keys = _Keys(reader, whole, other, pairs)
+    with placed(reader.text, node):
+        keyed = other.table.select(keys.of_right).distinct()
+        names = tuple(Name("", name, name) for name in keyed.facts.schema.names())
+        right = Relation(keyed, names, unique=frozenset(name.column for name in names))
+        columns = [exp.column(name.name, quoted=True) for name in names]
+        keys = _Keys(reader, whole, right, [(a, b) for (a, _), b in zip(pairs, columns, strict=True)])
+        null_keys = isinstance(node, exp.In) and not keep
+        if null_keys:  # a null is not known to be in none
+            whole = replace(whole, table=whole.table.where(
+                lambda row: ~next(iter(keys.of_left(row).values())).is_null()))  # fmt: skip
+            keys = replace(keys, left=whole)
+        if right.public:
+            on = (keys.of_left, keys.of_right)
+            table = whole.table.semi_join(right.table, on) if keep else whole.table.anti_join(right.table, on)
+            return replace(whole, table=table)
+        of_left, of_right = _truncations(reader, node, keys)
+        table = whole.table.join(right.table, on=(keys.of_left, keys.of_right), left=of_left, right=of_right,
+                                 outer=not keep)  # fmt: skip
+        kept = whole.table.facts.schema.names()
+        added = [name for name in table.facts.schema.names() if name not in kept]
+        if not keep:
+            table = table.where(lambda row: row[added[0]].is_null())
+        return replace(whole, table=table.select(list(kept)))
+
+
+def _listed_in(reader: Reader, whole: Relation, node: exp.In) -> tuple[Relation, list[Pair]]:
+    """x IN (SELECT y …): what is listed, and the equality that it means."""
+    other = subquery(reader, node.args["query"]).called("")
+    keys = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    if len(keys) != len(other.names):
+        raise reader.error(
+            f"IN compares {len(keys)} column(s), and the sub-query has {len(other.names)}", node
+        )
+    columns = [exp.column(name.name, quoted=True) for name in other.names]
+    return other, list(zip(keys, columns, strict=True))
+
+
+def _existing(reader: Reader, whole: Relation, node: exp.Exists) -> tuple[Relation, list[Pair]]:
+    """EXISTS (SELECT … WHERE outer.x = inner.y): the inner table, and the equalities with the outer one."""
+    query = node.this
+    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("having"):
+        raise reader.error("EXISTS takes SELECT … FROM … WHERE outer.id = inner.id", node)
+    inner_reader = with_ctes(reader, query)
+    where = query.args.get("where")
+    tests = [] if where is None else conjuncts(where.this)
+    tables = [source_of(inner_reader, each.this) for each in
+              [query.args["from_"], *(query.args.get("joins") or [])]]  # fmt: skip
+    inner = Relation(tables[0].table, tuple(name for each in tables for name in each.names))
+    correlated = [test for test in tests if any(not belongs_to(inner, name) for name in names_in(test))]
+    pairs = []
+    for test in correlated:
+        pair = _correlation(whole, inner, test)
+        if pair is None:
+            raise reader.error("a sub-query is joined to its outer query by equal keys, o.id = i.id", test)
+        pairs.append(pair)
+    if not pairs:
+        raise reader.error("EXISTS needs a key that both share: WHERE outer.id = inner.id", node)
+    other = joined(inner_reader, query, [test for test in tests if test not in correlated])
+    return other, pairs
+
+
+def _correlation(outer: Relation, inner: Relation, test: exp.Expr) -> Pair | None:
+    """The keys of an equality between an outer and an inner column: what both could be is the inner's."""
+    if not isinstance(test, exp.EQ):
+        return None
+    for a, b in ((test.this, test.expression), (test.expression, test.this)):
+        of_a, of_b = names_in(a), names_in(b)
+        if (
+            of_a and of_b
+            and all(belongs_to(outer, name) and not belongs_to(inner, name) for name in of_a)
+            and all(belongs_to(inner, name) for name in of_b)
+        ):  # fmt: skip
+            return a, b
+    return None

@@ -1,0 +1,147 @@
+"""Scopes: which column a name in a statement is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from fpinq.client.rows import Call, Cell, Row
+from fpinq.client.table import Table
+from fpinq.model.errors import BadSQL, suggest
+from fpinq.model.expressions import Column, Expression
+from fpinq.model.frozen import dataclass
+from fpinq.sql.parsing import Text
+
+
+@dataclass(frozen=True)
+class Name:
+    """A column as statements call it: of a table (by its alias), and what it is called in the record."""
+
+    table: str
+    name: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Public values of expressions: those of one public table's rows, or listed in the statement."""
+
+    of: tuple[Expression, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def selected(self, record: Mapping[str, Expression]) -> "Domain | None":
+        """The same after a SELECT, of what it keeps."""
+        kept = {tree: Column(name) for name, tree in reversed(list(record.items()))}
+        places = [i for i, tree in enumerate(self.of) if tree in kept]
+        if not places:
+            return None
+        rows = dict.fromkeys(tuple(row[i] for i in places) for row in self.rows)
+        return Domain(tuple(kept[self.of[i]] for i in places), tuple(rows))
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table of the client, what its columns are called, and what the statement makes public of them."""
+
+    table: Table
+    names: tuple[Name, ...]
+    domains: tuple[Domain, ...] = ()
+    # Columns that no two of its records agree in.
+    unique: frozenset[str] | None = None
+
+    @property
+    def public(self) -> bool:
+        """Whether it is made of public tables alone."""
+        return not self.table.facts.roots
+
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that columns are of."""
+        return tuple(dict.fromkeys(name.table for name in self.names))
+
+    def called(self, alias: str, columns: Sequence[str] = ()) -> "Relation":
+        """The same under another name, perhaps with other names of columns."""
+        renamed = [*columns, *(name.name for name in self.names[len(columns) :])]
+        names = [replace(each, table=alias, name=new) for each, new in zip(self.names, renamed, strict=True)]
+        return replace(self, names=tuple(names))
+
+    def row(self) -> Row:
+        """A symbolic row of it."""
+        return Row(self.table.facts.schema, Call())
+
+
+def relation_of(table: Table, alias: str) -> Relation:
+    """A table of the client under a name."""
+    return Relation(table, tuple(Name(alias, column, column) for column in table.facts.schema.names()))
+
+
+def alike(a: str, b: str) -> bool:
+    """Whether two names are one: DuckDB takes no notice of the case of ASCII letters, quoted or not."""
+    return a == b or (a.isascii() and b.isascii() and a.lower() == b.lower())
+
+
+def find(text: Text, relation: Relation, node: exp.Column) -> Name:
+    """The column that a name is; BadSQL if there is none, or more than one."""
+    name, table = node.name, node.table
+    found = [
+        each for each in relation.names if alike(each.name, name) and (not table or alike(each.table, table))
+    ]
+    if len({each.column for each in found}) > 1:
+        tables = ", ".join(f"{each.table}.{each.name}" for each in found)
+        raise text.error(f"{name!r} is ambiguous: write {' or '.join(tables.split(', '))}", node)
+    if found:
+        return found[0]
+    if table and not any(alike(each, table) for each in relation.tables()):
+        known = relation.tables()
+        raise text.error(f"no table is called {table!r} here{suggest(table, known)}", node)
+    known = tuple(each.name for each in relation.names)
+    raise text.error(
+        f"unknown column {name!r}{suggest(name, known)}; the columns are: {', '.join(known)}", node
+    )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A symbolic row under the names of a relation: what an expression of a row is translated over."""
+
+    text: Text
+    relation: Relation
+    row: Any  # a symbolic row, of the relation's table
+
+    def column(self, node: exp.Column) -> Cell:
+        """The cell of a column."""
+        cell = self.row[find(self.text, self.relation, node).column]
+        assert isinstance(cell, Cell)
+        return cell
+
+    def special(self, node: exp.Expr) -> Cell | None:
+        """What a node is here before it is looked at: nothing, of a row."""
+        return None
+
+    def error(self, message: str, node: exp.Expr | None = None) -> BadSQL:
+        """BadSQL at a node."""
+        return self.text.error(message, node)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The tables that a statement may name, and those that WITH has named."""
+
+    tables: Mapping[str, Relation] = field(default_factory=dict)
+    own: Relation | None = None  # what any other name stands for
+
+    def find(self, text: Text, node: exp.Table) -> Relation:
+        """The table of this name."""
+        name = f"{node.db}.{node.name}" if node.db else node.name
+        for known, relation in self.tables.items():
+            if alike(known, name):
+                return relation.called(node.name)
+        if self.own is not None and not node.db:
+            return self.own.called(node.name)
+        listed = ", ".join(self.tables) or "none"
+        raise text.error(f"unknown table {name!r}{suggest(name, self.tables)}; there are: {listed}", node)
+
+    def having(self, name: str, relation: Relation) -> "Catalog":
+        """One table more, which hides another of its name."""
+        others = {known: table for known, table in self.tables.items() if not alike(known, name)}
+        return Catalog({**others, name: relation}, self.own)

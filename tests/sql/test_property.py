@@ -1,0 +1,48 @@
+"""Every statement, with noise switched off and bounds wide enough, is what DuckDB says of it itself."""
+
+from typing import Any
+
+import pytest
+
+import fpinq as fp
+from sql.small_town import CERTAIN, differences, in_duckdb, protected, without_noise
+from sql.statements import Generator
+
+EACH = 225
+# Most over the engine that is cheap to ask; it is the oracle of the others.
+RUNS = [(seed, "reference") for seed in range(8)] + [(8, "duckdb")]
+
+
+def test_there_are_enough_of_them() -> None:
+    assert EACH * len(RUNS) >= 2000
+
+
+@pytest.mark.parametrize(("seed", "engine"), RUNS)
+def test_a_statement_without_noise_is_duckdbs_own(seed: int, engine: str) -> None:
+    town, plain = protected(engine=engine), in_duckdb()
+    generator = Generator(seed)
+    wrong: list[Any] = []
+    with without_noise(), plain:
+        for _ in range(EACH):
+            statement = generator.statement()
+            found = plain.execute(statement.text)
+            names = [column[0] for column in found.description or ()]
+            theirs = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            ours = fp.sql(statement.text, epsilon=CERTAIN, **town)
+            wrong += [
+                (statement.text, each) for each in differences(ours, theirs, statement.keys, statement.empty)
+            ]
+    assert wrong == []
+
+
+def test_the_comparison_would_see_a_difference() -> None:
+    """Teeth: with noise, or with a bound that is too narrow, rows are not DuckDB's."""
+    town, plain = protected(engine="reference"), in_duckdb()
+    theirs = [{"s": plain.execute("SELECT SUM(age) FROM people").fetchone()[0]}]  # type: ignore[index]
+    assert differences(fp.sql("SELECT SUM(age) AS s FROM people", epsilon="1/100", **town), theirs, ())
+    with without_noise():
+        narrow = fp.sql("SELECT SUM(CLAMP(age, 0, 50)) AS s FROM people", epsilon=CERTAIN, **town)
+        assert differences(narrow, theirs, ())
+        assert (
+            differences(fp.sql("SELECT SUM(age) AS s FROM people", epsilon=CERTAIN, **town), theirs, ()) == []
+        )
