@@ -97,6 +97,12 @@ def test_the_default_scope_has_no_blind_spot() -> None:
     assert {type(by.keys) for by in several} == {Product, tuple}, "keys of several columns, both ways"
     used = {name for scope in every for name in (*scope.unary, *scope.binary)}
     assert used >= {*UNARY, *BINARY, *BEYOND_UNARY, *BEYOND_BINARY, *PEOPLE_UNARY}, "every transformation"
+    in_rho = [scope for scope in every if any(scope.concentrated)]
+    assert {scope.concentrated for scope in in_rho} == {(True, True), (False, True)}, "both notions, together"
+    assert any("both ways" in scope.unary and scope.partitionings for scope in in_rho), "parts of scale 2"
+    assert any("concat" in scope.binary and scope.constructions > 1 for scope in in_rho), (
+        "a root with its parts"
+    )
     assert any("by k, three keys" in scope.partitionings for scope in every), "more than two parts"
     assert "L" in start((1, 1)).environment, "literals"
     assert max(len(pair.left["A"].rows) for pair in neighbours()) >= 2, "bags beyond the truncation bounds"
@@ -113,7 +119,8 @@ def test_a_mutant_is_refuted(mutant: Mutant) -> None:
     assert verdict.violation is not None, "survived"
     assert "query(" in verdict.shown
     assert any(
-        why in verdict.shown for why in ("2^(B − B′)", "B′ ≤ B fails", MEETING_WHY.get(mutant.name, "?"))
+        why in verdict.shown
+        for why in ("2^(B − B′)", "B′ ≤ B fails", "√(B − B′)", MEETING_WHY.get(mutant.name, "?"))
     )
 
 

@@ -313,6 +313,11 @@ def test_what_is_asked_at_and_promised_is_exact_and_of_one_notion() -> None:
     assert asked_at("0.1") == Fraction(1, 10)
     assert asked_at(Rho(Fraction(1, 3))) == Rho(Fraction(1, 3))
     assert not Rho(Fraction(0))
+    assert str(Rho(Fraction(1, 3))) == "ρ = 1/3"
+    assert (
+        str(approximate(1, SMALL, SMALL)) == "(ε, δ) = (1, 1/1000000000, of which 1/1000000000 for keys): 1"
+    )
+    assert str(approximate(1, SMALL)).startswith("(ε, δ) = (1, 1/1000000000): ρ = ")
     assert share_of(Rho(ONE), Fraction(1, 4)) == Rho(Fraction(1, 4))
     assert share_of(epsilon(1), Fraction(1, 4)) == Fraction(1, 4)
     assert pure(epsilon(1)) == 1

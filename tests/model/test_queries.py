@@ -29,6 +29,7 @@ from fpinq.model.queries import (
     CrossMoments,
     Depth,
     Frequencies,
+    Lagrange,
     Moments,
     Noisy,
     Offset,
@@ -95,6 +96,41 @@ def test_one_record_adds_at_most_the_sensitivity_in_l1(query: SimpleQuery) -> No
             keys = before.keys() | after.keys()
             worst = max(worst, sum(abs(after.get(j, 0) - before.get(j, 0)) for j in keys))
     assert worst == query.sensitivity
+
+
+LAGRANGE = [Lagrange(Clamp(X, lower, 2)) for lower in range(-6, 3)]
+
+
+def added(query: Noisy) -> Iterator[list[int]]:
+    """What one more record adds to the integers that get noise."""
+    for bag, number in product(BAGS, NUMBERS):
+        larger = Relation(S, (*bag.rows, (number, None)))
+        before, after = (query.exact(measure(table, None, [query.statistic])[0]) for table in (bag, larger))
+        yield [a - b for a, b in zip(after, before, strict=True)]
+
+
+def test_the_totals_of_the_lagrange_basis_give_the_number_the_sum_and_the_squares() -> None:
+    for query in LAGRANGE:
+        w = query.of.width
+        for point in range(query.of.lower, 3):
+            table = Relation(S, ((point, None),))
+            t, (a, b, c) = point - query.of.lower, query.exact(measure(table, None, [query.statistic])[0])
+            assert (a + b + c, 2 * c + b, 4 * c + b) == (w * w, 2 * t * w, 4 * t * t)
+
+
+@pytest.mark.parametrize("query", LAGRANGE, ids=repr)
+def test_one_record_adds_at_most_the_sensitivity_to_the_lagrange_basis(query: Lagrange) -> None:
+    points = (Relation(S, ((point, None),)) for point in range(query.of.lower, 3))
+    exact = [query.exact(measure(table, None, [query.statistic])[0]) for table in points]
+    assert max(sum(map(abs, each)) for each in exact) == query.sensitivity
+    assert max(sum(n * n for n in each) for each in exact) == query.squared
+
+
+def test_one_record_adds_at_most_the_sensitivity_in_l2() -> None:
+    noisy = [query for query in ASKED if isinstance(query, Noisy)]
+    assert {type(query) for query in noisy} == {c for c in SimpleQuery.__args__ if issubclass(c, Noisy)}
+    for query in noisy:
+        assert max(sum(n * n for n in each) for each in added(query)) == query.squared, query
 
 
 @pytest.mark.parametrize("query", [Tree(Clamp(X, -9, 2), 2, 3), Tree(Clamp(X, 0, 6), 3, 1)], ids=repr)
@@ -412,6 +448,9 @@ def test_a_sound_query_passes(query: SimpleQuery) -> None:
 ASKED: list[SimpleQuery] = [
     *ADDED,
     *CROSSED,
+    Lagrange(Clamp(X, -2, 2)),
+    Lagrange(Clamp(X, 1, 2)),
+    Lagrange(Clamp(X, 2, 2)),
     Depth(Clamp(X, -2, 3), 1),
     Offset(Clamp(X, -2, 3)),
     Offset(Clamp(X, 3, 3)),
@@ -432,6 +471,7 @@ class Whole(Noisy):
 
     statistic = Records()
     sensitivity = 1
+    squared = 1
     monotone = True
     integers = 1
     passes = 1
@@ -479,7 +519,7 @@ def test_the_only_facts_with_a_value_for_all_are_the_names_of_the_mechanisms() -
     facts = {name for name in vars(Primitive) if not name.startswith("_")}
     assert facts == {"mechanism", *FACTS}
     assert Primitive.__abstractmethods__ == facts
-    assert Noisy.__abstractmethods__ == {*FACTS, "exact"}
+    assert Noisy.__abstractmethods__ == {*FACTS, "exact", "squared"}
     assert Chosen.__abstractmethods__ == {*FACTS, "choices", "alone"}
     assert not any(isabstract(query) for query in SimpleQuery.__args__)
 

@@ -25,13 +25,26 @@ from fpinq.checker.interleavings import (
     shortest_first,
 )
 from fpinq.checker.programs import Report, Violation, reports
-from fpinq.checker.scope import ASKING, BEYOND, NULLED, PARALLEL, PEOPLED, SCOPES, SEVERAL, Scope
-from fpinq.model import accounts, plans, semantics, sessions, transformations
-from fpinq.model.accounts import Accounts, Part, Sensitivity, Source
+from fpinq.checker.scope import (
+    ASKING,
+    BESIDE,
+    BEYOND,
+    NULLED,
+    PARALLEL,
+    PEOPLED,
+    SCOPES,
+    SEVERAL,
+    SQUARED,
+    SQUARED_TWICE,
+    Scope,
+)
+from fpinq.model import accounts, books, plans, semantics, sessions, transformations
+from fpinq.model.accounts import Accounts, Books, Part, Root, Sensitivity, Source
 from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.events import Event, Unfroze
 from fpinq.model.expressions import Schema, Value
 from fpinq.model.keys import Keys, Product, has_duplicates
+from fpinq.model.notions import Amount
 from fpinq.model.plans import Shape, Transformation, roots_of
 from fpinq.model.semantics import Configuration, Measure, Rule, Table, Transition
 from fpinq.model.sessions import Account, Budgets, Decision, Session
@@ -297,6 +310,52 @@ def _up_to_three(self: transformations.SelectMany) -> tuple[accounts.Stability, 
 _JOIN: Any = transformations.Join.stability
 
 
+_scales = accounts.scales
+
+
+def _scaled(scale: Callable[[Sensitivity], int]) -> Callable[..., dict[Root, int]]:
+    return lambda kept, v: dict.fromkeys(_scales(kept, v), scale(v) if v else 0)
+
+
+def _least_scale(kept: Accounts, v: Sensitivity) -> dict[Root, int]:
+    found = _scales(kept, v)
+    return dict.fromkeys(found, min(found.values(), default=0))
+
+
+def _other_scale(kept: Accounts, v: Sensitivity) -> dict[Root, int]:
+    found = _scales(kept, v)
+    return dict(zip(found, reversed(found.values()), strict=True))
+
+
+def _parts_of_scale_1(kept: Accounts, v: Sensitivity) -> dict[Root, int]:
+    only_parts = all(isinstance(source, Part) for source in v)
+    return {root: 1 if only_parts else s for root, s in _scales(kept, v).items()}
+
+
+def _own_entry(kept: Accounts, v: Sensitivity) -> dict[Root, int]:
+    return {root: v.get(root, 1) for root in _scales(kept, v)}
+
+
+_in_book = books.charged_in_book
+
+
+def _squares(kept: Accounts, book: Accounts, root: Root, v: Sensitivity, per_unit: Fraction) -> Accounts:
+    scale = _scales(kept, v)[root]
+    return _in_book(kept, book, root, {source: s * s for source, s in v.items()}, per_unit / scale)
+
+
+def _paid_in_epsilon(kept: Accounts, root: Root) -> Fraction:
+    return kept.counters.get(root, Fraction(0))
+
+
+def _without_any(v: Sensitivity, root: Root) -> Sensitivity:
+    return {source: s for source, s in v.items() if not isinstance(source, Root)} or v
+
+
+def _any_notion(kept: Books, reached: Mapping[Root, int], at: Amount, delta: Fraction) -> list[Root]:
+    return []
+
+
 def _stability_of_join(join: transformations.Join) -> tuple[accounts.Stability, ...]:
     found: tuple[accounts.Stability, ...] = _JOIN.fget(join)  # the rule's own, also while it is replaced
     return found
@@ -542,6 +601,29 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "aggregates all told by the keys", transformations.Aggregate, "is_told", lambda *_: True, spot=BEYOND
     ),
+    # of budgets of ρ
+    Mutant("ρ charged as ε is", books, "per_unit", lambda at, scale: at.amount, spot=SQUARED),
+    Mutant(
+        "the scale of the largest entry", books, "scales", _scaled(lambda v: max(v.values())), spot=SQUARED
+    ),
+    Mutant(
+        "the scale of the sum of entries", books, "scales", _scaled(lambda v: sum(v.values())), spot=SQUARED
+    ),
+    Mutant("the least scale of all roots", books, "scales", _least_scale, spot=SQUARED),
+    Mutant("the scale of another root", books, "scales", _other_scale, spot=SQUARED),
+    Mutant("parts of scale 1", books, "scales", _parts_of_scale_1, spot=SQUARED),
+    Mutant("the root's own entry for the scale", books, "scales", _own_entry, spot=SQUARED),
+    Mutant(
+        "squares of entries without what is between them", books, "charged_in_book", _squares, spot=SQUARED
+    ),
+    Mutant("a book without what parts forward", accounts, "forwarded", lambda c, growth: 0, spot=SQUARED),
+    Mutant("a book with forwarding unscaled", accounts, "forwarded", lambda c, growth: growth, spot=SQUARED),
+    Mutant("a book with the last part for the largest", accounts, "new_maximum", _last, spot=SQUARED_TWICE),
+    Mutant("books that are not held against budgets", accounts, "paid", _paid_in_epsilon, spot=SQUARED_TWICE),
+    Mutant(
+        "a root's book that leaves its own entry out", books, "without_others", _without_any, spot=SQUARED
+    ),
+    Mutant("ρ asked of a pure root", books, "check_notions", _any_notion, spot=BESIDE),
     # and of sessions that share budgets
     Mutant("a session that sees budget the others used", sessions, "by_others", lambda *_: 0, spot=SHARED),
     Mutant(

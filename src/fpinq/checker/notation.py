@@ -8,7 +8,7 @@ from fpinq.checker.programs import Violation
 from fpinq.checker.scope import start
 from fpinq.checker.worlds import ROOTS, Table
 from fpinq.engines.reference import PersonBag, compute, distance, order
-from fpinq.model.accounts import Root
+from fpinq.model.accounts import Root, paid
 from fpinq.model.events import Froze, Registered, Unfroze
 from fpinq.model.notation import show_action, show_record
 from fpinq.model.notions import pure
@@ -62,8 +62,9 @@ def show_violation(violation: Violation | Breach) -> str:
         f"  T′: {', '.join(f'{root} = {show_bag(right[root])}' for root in ROOTS)}",
         f"  budgets: {', '.join(f'{root} {total}' for root, total in budgets.items())}",
     ]
-    c, p, q = start(violation.budgets, violation.world), Fraction(1), Fraction(1)
-    whole = True
+    c, p, q = start(violation.budgets, violation.world, violation.concentrated), Fraction(1), Fraction(1)
+    in_rho = any(violation.concentrated)
+    whole = not in_rho
     for action in violation.program:
         transition = step(c, action)
         c, label = transition.configuration, transition.label
@@ -81,10 +82,12 @@ def show_violation(violation: Violation | Breach) -> str:
         elif isinstance(label, Told):
             seen = "told"
         lines.append(f"    {show_action(action):<52} ── {seen}")
-    charged = [c.accounts.counters.get(Root(root), Fraction(0)) for root in ROOTS]
+    charged = [paid(c.accounts, Root(root)) for root in ROOTS]
     spent = ", ".join(f"{root} {amount}" for root, amount in zip(ROOTS, charged, strict=True))
     lines.append(f"  charged: {spent}")
-    if violation.loss > violation.allowed and not whole:
+    if violation.loss > violation.allowed and in_rho:
+        lines.append(f"  D_α / α = {violation.loss}  >  {violation.allowed} = (Σ d·√(B − B′))²")
+    elif violation.loss > violation.allowed and not whole:
         lines.append(f"  p / q = 2^{violation.loss}  >  2^{violation.allowed} = 2^(B − B′)")
     elif violation.loss > violation.allowed:
         lines.append(f"  p = {p}  >  {q}·2^{violation.allowed} = q·2^(B − B′)")

@@ -7,26 +7,33 @@ the first run's own table is the worst: its ratio is exactly 2^(ε·|T ⊖ T′|
 answer 1 favours the second run. So the largest ratio over a program's traces is
 2 to the sum of its queries' ε·|T ⊖ T′|, and comparing exponents is comparing
 exact probabilities. With discrete Laplace the exponents are those of e.
+
+At ρ, an answer with Gaussian noise loses ρ·|T ⊖ T′|² at the most, exactly that for a
+count, and these add up along a path: so the sum is compared with what the roots
+paid, (Σ_x d_x·√C_x)² where root x differs in d_x records. On a pure root there is no
+bound at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import isqrt
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpinq.checker.mechanisms import laplace_loss, parts_of
-from fpinq.checker.scope import Budgets, Question, Scope, constructions, questions, start
+from fpinq.checker.scope import PURE, Budgets, Question, Scope, constructions, questions, start
 from fpinq.checker.worlds import ROOTS, WORLDS, Neighbours
 from fpinq.engines.reference import Database, Relation, compute, distance, measure, transform
-from fpinq.model.accounts import Root
+from fpinq.model.accounts import Root, paid
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
-from fpinq.model.notions import pure
+from fpinq.model.notions import Rho, pure
 from fpinq.model.plans import Flatten, Plan, Term
 from fpinq.model.queries import Noisy
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
@@ -37,6 +44,8 @@ if TYPE_CHECKING:
 
 # Losses are whole numbers of a sixth of ε = 1, so that adding them is exact and fast.
 UNITS = 6
+# More than any budget of a scope.
+WITHOUT_END = 10**6
 Losses = NDArray[np.int64]
 Program = tuple[Action, ...]
 
@@ -51,6 +60,7 @@ class Violation:
     loss: Fraction
     allowed: Fraction
     world: str = "tiny"
+    concentrated: tuple[bool, bool] = PURE
 
 
 @dataclass
@@ -97,7 +107,7 @@ class Pairs:
             tuple(self._number(numbers, side) for side in (pair.left, pair.right)) for pair in self.pairs
         ]
         self._tables: dict[Plan, list[Relation]] = {}
-        self._losses: dict[tuple[Plan, Partitioning | None, Noisy | None], Losses] = {}
+        self._losses: dict[tuple[Plan, Partitioning | None, Noisy | str | None], Losses] = {}
 
     def _number(self, numbers: dict[str, int], database: Database) -> int:
         number = numbers.setdefault(repr(database), len(numbers))
@@ -125,6 +135,16 @@ class Pairs:
             else:
                 parts = [Term(part, (plan,)) for part in parts_of(by)]
                 self._losses[key] = np.sum([self.loss(part, None, laplace) for part in parts], axis=0)
+        return self._losses[key]
+
+    def squares(self, plan: Plan, by: Partitioning | None, concentrated: tuple[bool, bool]) -> Losses:
+        """What a query loses at ρ = 1, for every pair: with Gaussian noise, of a pure root, without end."""
+        key = (plan, by, f"squares {concentrated}")
+        if key not in self._losses:
+            parts = [plan] if by is None else [Term(part, (plan,)) for part in parts_of(by)]
+            each: list[Losses] = [self.loss(part, None, None) ** 2 for part in parts]
+            only_pure = [not any(map(mul, pair.apart, concentrated)) for pair in self.pairs]
+            self._losses[key] = np.sum(each, axis=0) * np.where(only_pure, WITHOUT_END, 1)
         return self._losses[key]
 
 
@@ -157,7 +177,9 @@ def reports(scope: Scope, laplace: Noisy | None = None, shard: int = 0, shards: 
         length = constructed + queries
         pairs = shared_pairs(scope.world)
         nothing = np.zeros(len(pairs.pairs), dtype=np.int64)
-        root = _Node(start(budgets, scope.world), (), nothing, 1, constructed, queries, ())
+        root = _Node(
+            start(budgets, scope.world, scope.concentrated), (), nothing, 1, constructed, queries, ()
+        )
         scout = _Search(scope, laplace, budgets, pairs, Report(), length)
         for number, node in enumerate(scout.prefixes(root)):
             if number % shards == shard:
@@ -243,15 +265,20 @@ class _Search:
         transition = step(node.configuration, question)
         label, losses, traces = transition.label, node.losses, node.traces
         if isinstance(label, Measure):
-            losses = losses + self.pairs.loss(label.plan, label.by, self.laplace) * _in_units(
-                pure(label.epsilon)
-            )
+            losses = losses + self.lost(label)
             # A discrete Laplace answer is one of infinitely many, covered by its window.
             traces *= 2**label.parts if self.laplace is None else 1
         self.report.refusals += isinstance(label, Bottom)
         program = (*node.program, question)
         queries = node.queries - 1
         return _Node(transition.configuration, program, losses, traces, node.constructions, queries, unused)
+
+    def lost(self, label: Measure) -> Losses:
+        """What a query's answers can tell, in units, for every pair."""
+        if isinstance(label.epsilon, Rho):
+            squares = self.pairs.squares(label.plan, label.by, self.scope.concentrated)
+            return squares * _in_units(label.epsilon.amount)
+        return self.pairs.loss(label.plan, label.by, self.laplace) * _in_units(pure(label.epsilon))
 
     def conclude(self, node: _Node) -> None:
         """The theorem for one program: 0 ≤ B′ ≤ B and p ≤ q·2^(Σ (B − B′)·d), on every pair."""
@@ -260,12 +287,11 @@ class _Search:
         report.distinct += self.budgets == self.scope.budgets[0] and self.laplace is None
         report.checks += len(pairs.pairs)
         report.traces += node.traces
-        counters = node.configuration.accounts.counters
-        charged = [counters.get(Root(root), Fraction(0)) for root in ROOTS]
+        charged = [paid(node.configuration.accounts, Root(root)) for root in ROOTS]
         worst = np.maximum.reduceat(losses, pairs.starts).tolist()
         for kind, first, units in zip(pairs.kinds, pairs.starts, worst, strict=True):
             loss = Fraction(units, UNITS)
-            allowed = sum((spent * d for spent, d in zip(charged, kind, strict=True)), Fraction(0))
+            allowed = self.allowed(charged, kind)
             if loss and allowed > 0:
                 report.tightest = max(report.tightest, loss / allowed)
             if loss > allowed:
@@ -275,10 +301,23 @@ class _Search:
         if not all(0 <= spent <= total for spent, total in zip(charged, self.budgets, strict=True)):
             report.violations.append(self.violation(node, 0, Fraction(0), Fraction(0)))
 
+    def allowed(self, charged: Sequence[Fraction], kind: Sequence[int]) -> Fraction:
+        """What is charged for: Σ d·C; of budgets of ρ (Σ d·√C)², rounded down as losses are in units.
+
+        Of roots of two notions together there is no theorem.
+        """
+        if not any(self.scope.concentrated) or not all(kind):
+            return sum((spent * d for spent, d in zip(charged, kind, strict=True)), Fraction(0))
+        if not all(self.scope.concentrated):
+            return Fraction(WITHOUT_END)
+        a, b = (spent * d * d for spent, d in zip(charged, kind, strict=True))
+        return a + b + Fraction(isqrt(int(4 * a * b * UNITS**2)), UNITS)
+
     def violation(self, node: _Node, pair: int, loss: Fraction, allowed: Fraction) -> Violation:
         """A program that loses more than is allowed on a pair, or charges what there is not."""
-        neighbours = self.pairs.pairs[pair]
-        return Violation(node.program, neighbours, self.budgets, loss, allowed, self.scope.world)
+        neighbours, scope = self.pairs.pairs[pair], self.scope
+        budgets = self.budgets
+        return Violation(node.program, neighbours, budgets, loss, allowed, scope.world, scope.concentrated)
 
 
 def _in_units(epsilon: Fraction) -> int:

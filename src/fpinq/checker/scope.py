@@ -17,6 +17,7 @@ from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.keys import Product
+from fpinq.model.notions import Rho
 from fpinq.model.plans import Flatten, PersonTable, Term, Transformation
 from fpinq.model.queries import Count, CrossMoments, Moments, Noisy, PrimitiveQuery, Sum, Tally
 from fpinq.model.semantics import Configuration, initial, step
@@ -177,6 +178,9 @@ LAPLACE: dict[str, Noisy] = {
 Budgets = tuple[int, int]
 
 
+PURE, CONCENTRATED = (False, False), (True, True)
+
+
 @dataclass(frozen=True)
 class Scope:
     """Which programs: how many constructions, of which kinds, how many queries, at which ε and budgets.
@@ -184,6 +188,7 @@ class Scope:
     parallel: how queries may partition on the way. interleaved: constructions
     and questions in any order, the free questions among them. asking: the free
     questions about every table. rebinding: variables may be bound again.
+    concentrated: which roots' budgets are ρ's; where any is, all is asked at ρ.
     """
 
     name: str
@@ -199,6 +204,11 @@ class Scope:
     asking: bool = False
     rebinding: bool = False
     world: str = "tiny"
+    concentrated: tuple[bool, bool] = PURE
+
+    def at(self, amount: Fraction) -> Fraction | Rho:
+        """What is asked at."""
+        return Rho(amount) if any(self.concentrated) else amount
 
 
 ALL = (tuple(UNARY), tuple(BINARY), tuple(PARTITIONINGS)[:5])
@@ -314,25 +324,61 @@ WIDE = Scope("two of everything, then queries", *ALL, constructions=2, queries=2
 # With discrete Laplace the losses are at most the distances: a smaller scope shows that they are.
 NOISY = replace(BROAD, name="one of everything, real noise", budgets=((3, 2),))
 
+# The same rules in books of ρ, where what is lost are squares of distances. A part of what changes by two
+# records, a root merged with its own parts, and two roots: each is where some wrong rule would be right.
+SQUARED = Scope(
+    "budgets of ρ",
+    ("both ways",),
+    ("concat",),
+    ("by k",),
+    constructions=2,
+    queries=1,
+    budgets=((1000, 900),),
+    epsilons=(Fraction(1),),
+    concentrated=CONCENTRATED,
+)
+SQUARED_TWICE = replace(
+    SQUARED,
+    name="budgets of ρ: two queries, refusals",
+    queries=2,
+    budgets=((9, 8),),
+    parallel=("by k",),
+)
+SQUARED_BETWEEN = replace(
+    INTERLEAVED, name="budgets of ρ: anything between queries", budgets=((10, 8),), concentrated=CONCENTRATED
+)
+BESIDE = replace(
+    SQUARED,
+    name="a budget of ε beside one of ρ",
+    budgets=((60, 50),),
+    concentrated=(False, True),
+)
+SQUARED_DEEP = replace(SQUARED, name="budgets of ρ: three constructions", constructions=3)
+IN_RHO = (BESIDE, SQUARED, SQUARED_TWICE, SQUARED_BETWEEN, SQUARED_DEEP)
+
 SPOTS = (ASKING, PARALLEL, BEYOND, NULLED, PEOPLED, SEVERAL)
 SCOPES = {
-    "default": (BROAD, *SPOTS, INTERLEAVED, NESTED, DEEP),
+    "default": (BROAD, *SPOTS, INTERLEAVED, NESTED, DEEP, *IN_RHO),
     "large": (
         BROAD,
         *SPOTS,
         WIDE,
         replace(NESTED, queries=2, epsilons=(THIRD,)),
         replace(INTERLEAVED, constructions=3, epsilons=(Fraction(1),)),
+        *IN_RHO,
+        replace(SQUARED_DEEP, queries=2),
     ),
 }
 _UNARY = UNARY | BEYOND_UNARY | PEOPLE_UNARY
 _BINARY = BINARY | BEYOND_BINARY
 
 
-def start(budgets: Budgets, world: str = "tiny") -> Configuration:
+def start(budgets: Budgets, world: str = "tiny", concentrated: tuple[bool, bool] = PURE) -> Configuration:
     """Init, with a literal table at hand."""
-    roots = zip(ROOTS, WORLDS[world].shapes, budgets, strict=True)
-    c = initial({root: (shape, Fraction(total)) for root, shape, total in roots})
+    totals = [
+        Rho(Fraction(b)) if of_rho else Fraction(b) for b, of_rho in zip(budgets, concentrated, strict=True)
+    ]
+    c = initial(dict(zip(ROOTS, zip(WORLDS[world].shapes, totals, strict=True), strict=True)))
     return step(c, Assign("L", LITERAL)).configuration
 
 
@@ -360,15 +406,15 @@ def constructions(scope: Scope, c: Configuration, number: int) -> Iterator[Assig
 
 def questions(scope: Scope, c: Configuration) -> Iterator[Question]:
     """Every question that a program of the scope may ask next; only queries cost."""
-    for epsilon in scope.epsilons:
+    for at in map(scope.at, scope.epsilons):
         for table in c.environment:
             if table != "L" or scope.parallel:
-                yield Query(table, epsilon, (ASKED,))
+                yield Query(table, at, (ASKED,))
             for name in scope.parallel:
                 by = PARTITIONINGS[name]
-                yield Query(table, epsilon, (ASKED,) * len(by.keys), by)
+                yield Query(table, at, (ASKED,) * len(by.keys), by)
     if scope.interleaved or scope.asking:
         asked = c.environment if scope.asking else ("A",)
         yield from (AskBudget(), Silent())
         for table in asked:
-            yield from (AskScale(table), AskPrice(table, scope.epsilons[0]))
+            yield from (AskScale(table), AskPrice(table, scope.at(scope.epsilons[0])))

@@ -71,8 +71,8 @@ class Crossed:
     def _units(self) -> list[int]:
         """What one record adds to each integer that is released, at the most."""
         query = self.query
-        products = query.integers - len(query.squared)
-        squares = [query.squares[i] * query.of[i].width ** 2 for i in query.squared]
+        products = query.integers - len(query.squared_clamps)
+        squares = [query.squares[i] * query.of[i].width ** 2 for i in query.squared_clamps]
         return [query.weight * query.reach] * products + squares
 
     @cached_property
@@ -107,7 +107,7 @@ class Crossed:
         found: Array = np.ones(1)
         for i, degree in enumerate(self.query.degrees, 1):
             found = np.kron(found, (_VALUE if i in columns else _ONE)[degree])
-        return np.concatenate([found, np.zeros(len(self.query.squared))])
+        return np.concatenate([found, np.zeros(len(self.query.squared_clamps))])
 
     def _square(self, column: int) -> "Array":
         import numpy as np
@@ -119,11 +119,11 @@ class Crossed:
             found: Array = np.ones(1)
             for j, degree in enumerate(query.degrees):
                 found = np.kron(found, _SQUARE if j == i else _ONE[degree])
-            return np.concatenate([found, np.zeros(len(query.squared))])
-        if i not in query.squared:
+            return np.concatenate([found, np.zeros(len(query.squared_clamps))])
+        if i not in query.squared_clamps:
             return np.full(query.integers, np.nan)
         beside = np.zeros(query.integers)  # Σ 2u² − 1
-        beside[query.integers - len(query.squared) + query.squared.index(i)] = 0.5
+        beside[query.integers - len(query.squared_clamps) + query.squared_clamps.index(i)] = 0.5
         return beside + self._product(set()) / 2
 
     def measured(self, released: Sequence[int]) -> "Array":

@@ -70,6 +70,7 @@ FORMS = {
     "sum": "of",
     "moments": "of degree",
     "summary": "of degree",
+    "lagrange": "of",
     "offset": "of",
     "cross_moments": "of degrees weight squares",
     "tally": "value values",

@@ -32,6 +32,9 @@ class Rho:
     amount: Fraction
     op: Tag["rho"] = field(default="rho", repr=False)
 
+    def __str__(self) -> str:
+        return f"ρ = {self.amount}"
+
     def __bool__(self) -> bool:
         return bool(self.amount)
 
@@ -53,6 +56,10 @@ class Approximate:
     epsilon: Fraction
     delta: Fraction
     op: Tag["approximate"] = field(default="approximate", repr=False)
+
+    def __str__(self) -> str:
+        keys = f", of which {self.keys_delta} for keys" if self.keys_delta else ""
+        return f"(ε, δ) = ({self.epsilon}, {self.delta}{keys}): {self.amount}"
 
 
 # What a root is promised: an ε by itself is pure.

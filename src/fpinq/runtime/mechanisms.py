@@ -1,11 +1,13 @@
 """Mechanisms: from an exact statistic to what is released.
 
 ``laplace``  every integer, the zeros that a sparse statistic leaves out
-             included, gets discrete Laplace noise of scale Δ/ε.
+             included, gets discrete Laplace noise of scale Δ/ε; at ρ, discrete
+             Gaussian noise of σ² = Δ₂²/(2ρ).
 ``choice``   permute-and-flip over integer scores, at rate ε/Δ if they are
              monotone (one more record moves all of them in one direction) and
              ε/(2Δ) otherwise. A query that chooses several times does each at
-             its share of ε.
+             its share of ε. At ρ it is the exponential mechanism, at the ε whose
+             square is 8ρ.
 ``quotient`` a noisy difference of two parts, divided by the exact larger one.
 
 Which of them, Δ and the rest is what the query says of itself. Δ = 0 only if no
@@ -13,17 +15,19 @@ record can change the statistic; then it is what it is without records, and what
 was measured is not looked at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fpinq.engines.columns import Columns, Counts, add, column, joined
 from fpinq.ledger import Released
 from fpinq.model.clamps import Clamp
+from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import KernelViolation
-from fpinq.model.notions import Amount, pure
+from fpinq.model.notions import Amount, Rho, pure
 from fpinq.model.queries import (
     Balance,
     Brackets,
@@ -44,6 +48,7 @@ from fpinq.runtime import deadline, ranking
 
 if TYPE_CHECKING:
     from fpinq.engines.columns import Column
+    from fpinq.noise import ExponentialMechanism, PermuteAndFlip
 
 # Below this many draws, one at a time is faster than waking up NumPy.
 FEW = 16
@@ -52,31 +57,30 @@ AT_ONCE = 2**18
 
 
 def draw(query: SimpleQuery, measured: Integers, at: Amount) -> Released:
-    """What a query releases at ε of what was measured, drawn afresh; TimeoutError if out of time."""
+    """What a query releases at ε or ρ of what was measured, drawn afresh; TimeoutError if out of time."""
     deadline.check()
-    epsilon = pure(at)
     if isinstance(query, Balance):
-        return _divide(query, measured, epsilon)
-    drawn = _choose(query, measured, epsilon) if isinstance(query, Chosen) else _add(query, measured, epsilon)
+        return _divide(query, measured, pure(at))
+    drawn = _choose(query, measured, at) if isinstance(query, Chosen) else _add(query, measured, at)
     _check_released(query, drawn)
     return drawn[0] if isinstance(query, Chosen) and query.alone else drawn
 
 
 def draw_alike(query: SimpleQuery, measured: Sequence[Integers], at: Amount) -> tuple[Released, ...]:
-    """What a query releases at ε of every part, as by `draw`; but noise is drawn for all at once."""
-    parts, epsilon = len(measured), pure(at)
+    """What a query releases at ε or ρ of every part, as by `draw`; but noise is drawn for all at once."""
+    parts = len(measured)
     if isinstance(query, Chosen | Balance) or not query.sensitivity or parts * query.integers <= FEW:
-        return tuple([draw(query, of_part, epsilon) for of_part in measured])
-    scale = query.sensitivity / epsilon
+        return tuple([draw(query, of_part, at) for of_part in measured])
+    noise = noise_for(query, at)
     if isinstance(measured, Columns) and type(query).exact is all_of_it:
         _check_released(query, measured.columns)
-        drawn = _with_noise(joined(measured.columns), scale)
+        drawn = _with_noise(joined(measured.columns), noise)
         return tuple(zip(*(drawn[i : i + parts] for i in range(0, len(drawn), parts)), strict=True))
     exact = [query.exact(of_part) for of_part in deadline.watched(measured)]
     for each in exact:
         _check_released(query, each)
     drawn = _with_noise(
-        column(list(chain.from_iterable(exact)), narrow=isinstance(query.statistic, Records | Points)), scale
+        column(list(chain.from_iterable(exact)), narrow=isinstance(query.statistic, Records | Points)), noise
     )
     return tuple(zip(*[iter(drawn)] * query.integers, strict=True))
 
@@ -89,9 +93,27 @@ def together(query: PrimitiveQuery, drawn: Sequence[Released]) -> Released:
     return tuple(chain.from_iterable(each))
 
 
-def _with_noise(exact: "Column", scale: Fraction) -> list[int]:
+class Noise(NamedTuple):
+    """What is added: how to draw one, and many."""
+
+    one: Callable[[], int]
+    many: "Callable[[int], Column]"
+
+
+def noise_for(query: Noisy, at: Amount) -> Noise:
+    """The noise of each of a query's integers."""
+    if isinstance(at, Rho):
+        from fpinq.noise import gaussian  # most programs never ask for it
+
+        variance = query.squared / (2 * at.amount)
+        return Noise(partial(gaussian.sample, variance), partial(gaussian.sample_many, variance))
+    scale = per(query.sensitivity, at)
+    return Noise(partial(sample, scale), partial(sample_many, scale))
+
+
+def _with_noise(exact: "Column", noise: Noise) -> list[int]:
     sizes = [min(AT_ONCE, len(exact) - start) for start in range(0, len(exact), AT_ONCE)]
-    drawn: list[int] = add(exact, joined([sample_many(scale, n) for n in deadline.each(sizes)])).tolist()
+    drawn: list[int] = add(exact, joined([noise.many(n) for n in deadline.each(sizes)])).tolist()
     return drawn
 
 
@@ -101,20 +123,14 @@ def _check_released(query: Primitive, drawn: Sequence[Any]) -> None:
         raise KernelViolation(f"{type(query).__name__} releases {query.integers} integers, not {len(drawn)}")
 
 
-def _add(query: Noisy, measured: Integers, epsilon: Epsilon) -> tuple[int, ...]:
+def _add(query: Noisy, measured: Integers, at: Amount) -> tuple[int, ...]:
     if query.sensitivity == 0:
         return tuple(query.exact({}))
     exact = query.exact(measured)
-    noise = _noise(query.sensitivity, epsilon, len(exact))
-    return tuple(q + v for q, v in zip(exact, noise, strict=True))
-
-
-def _noise(sensitivity: int, epsilon: Epsilon, n: int) -> Sequence[int]:
-    scale = per(sensitivity, epsilon)
-    if n <= FEW:
-        return [sample(scale) for _ in range(n)]
-    drawn: list[int] = sample_many(scale, n).tolist()
-    return drawn
+    noise = noise_for(query, at)
+    if len(exact) <= FEW:
+        return tuple([q + noise.one() for q in exact])
+    return tuple(q + v for q, v in zip(exact, noise.many(len(exact)).tolist(), strict=True))
 
 
 def _divide(query: Balance, measured: Integers, epsilon: Epsilon) -> int:
@@ -124,8 +140,11 @@ def _divide(query: Balance, measured: Integers, epsilon: Epsilon) -> int:
     return quotient.choose(*query.parts(measured))
 
 
-def _choose(query: Chosen, measured: Integers, epsilon: Epsilon) -> tuple[int, ...]:
-    share = epsilon / query.passes
+def _choose(query: Chosen, measured: Integers, at: Amount) -> tuple[int, ...]:
+    if isinstance(at, Rho):
+        share = epsilon_of_range(at.amount / query.passes)
+        return tuple(_weighed(choices, query.monotone, share) for choices in query.choices(measured))
+    share = at / query.passes
     if isinstance(query, Rank | Ranks) and isinstance(measured, Counts) and ranking.are_many(query, measured):
         ranked = ranking.Ranked(query.of, measured)
         return tuple([ranked.choose(rank, share) for rank in deadline.each(query.each())])
@@ -142,10 +161,22 @@ def _bracket(of: Clamp, measured: Counts, beside: tuple[Rank, int, int], share: 
 
 
 def _choice(choices: Choices, monotone: bool, epsilon: Fraction) -> int:
-    from fpinq.noise import PermuteAndFlip, Run
+    from fpinq.noise import PermuteAndFlip
+
+    return _chosen(PermuteAndFlip(epsilon, max(choices.sensitivity, 1), monotone=monotone), choices.runs)
+
+
+def _weighed(choices: Choices, monotone: bool, epsilon: Fraction) -> int:
+    """By the exponential mechanism, whose range is ε: that of permute-and-flip is twice as large."""
+    from fpinq.noise import ExponentialMechanism
+
+    mechanism = ExponentialMechanism(epsilon, max(choices.sensitivity, 1), monotone=monotone)
+    return _chosen(mechanism, choices.runs)
+
+
+def _chosen(mechanism: "PermuteAndFlip | ExponentialMechanism", runs: list[tuple[int, int, int]]) -> int:
+    from fpinq.noise import Run
 
     deadline.check()
-    runs = choices.runs
-    mechanism = PermuteAndFlip(epsilon, max(choices.sensitivity, 1), monotone=monotone)
     choice = mechanism.choose(Run(score, last - first + 1) for first, last, score in deadline.watched(runs))
     return runs[choice.run][0] + choice.member
