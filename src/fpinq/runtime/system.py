@@ -19,14 +19,13 @@ from fpinq.model.actions import Action
 from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.errors import (
     BadData,
-    BadQuery,
     BadTransformation,
     DataChanged,
     EngineError,
     KernelViolation,
     ProgramError,
 )
-from fpinq.model.notions import Amount, Rho, Total, share_of
+from fpinq.model.notions import Amount, Total, share_of
 from fpinq.model.plans import Plan, Shape, roots_of
 from fpinq.model.queries import Count, Several, SimpleQuery, shares, simple
 from fpinq.model.semantics import Configuration, Label, Measure, Table
@@ -150,8 +149,6 @@ class ProtectedSystem:
         # Whether data is here and a file is the same says nothing about its records: before the charge.
         if not isinstance(label, Measure):
             return
-        if isinstance(label.epsilon, Rho):
-            raise BadQuery("there is no noise for ρ yet: ask at an ε")
         roots = roots_of(label.plan)
         if missing := roots - self._roots.keys():
             raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
