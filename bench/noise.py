@@ -12,10 +12,21 @@ from fractions import Fraction
 from functools import partial
 from types import ModuleType
 
-from fpinq.noise import DiscreteLaplace, ExponentialMechanism, PermuteAndFlip, Run, gaussian, laplace
+from fpinq.model.domains import StringDomain
+from fpinq.model.keys import Key
+from fpinq.noise import (
+    DiscreteLaplace,
+    ExponentialMechanism,
+    PermuteAndFlip,
+    Run,
+    SparseHistogram,
+    gaussian,
+    laplace,
+)
 
 SCALES = [Fraction(10), Fraction(22, 7), Fraction(10**6)]
 OURS, THEIRS, ROUNDS = 1_000_000, 20_000, 5
+SUPPORT = 100_000
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -93,8 +104,25 @@ def selection() -> None:
         print(f"{name:<32} {times[0]:>15.2f} ms {times[1]:>15.2f} ms")
 
 
+def sparse() -> None:
+    """Counts of 100,000 keys over all texts of so many bytes: nobody has a peer for it."""
+    counts: dict[Key, int] = {f"key number {i} of many": i % 997 for i in range(SUPPORT)}
+    print(f"\n{SUPPORT:,} keys with records over all texts")
+    noises = DiscreteLaplace(Fraction(1)), gaussian.DiscreteGaussian.calibrated(1, Fraction(3, 200))
+    for max_bytes in (32, 36, 128):
+        domain = StringDomain(max_bytes)
+        for noise in noises:
+            histogram = SparseHistogram(noise, domain)
+            best = min(seconds(partial(histogram.release, counts)) for _ in range(ROUNDS))
+            print(
+                f"  {max_bytes:>4} bytes, 10^{len(str(domain.size)) - 1:<4} {type(noise).__name__:<17}"
+                f" t = {histogram.threshold:<4} {best:>6.3f} s"
+            )
+
+
 if __name__ == "__main__":
     samplers("Laplace, s", laplace, opendp_laplace, 1)
     samplers("Gauss, σ", gaussian, opendp_gaussian, 2)
     exact_distribution()
     selection()
+    sparse()

@@ -9,7 +9,7 @@
    ``books``          the same charge for roots of every notion, each in its own book
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value
-5. ``keys``           what the parts of a partition are told by
+5. ``keys``           what the parts of a partition are told by; ``domains``  keys that are not listed
    ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
 6. ``clamps``         how a column becomes exact integers
    ``queries``        primitive queries: a statistic and its sensitivity

@@ -10,6 +10,8 @@
 4. ``selection``    private choice: candidates, runs of them, and the rate of ε
 5. ``exponential`` and ``permute_and_flip``    the two mechanisms for it, each with its claim
 6. ``quotient``     a noisy number over an exact one, with its claim
+7. ``stability``    keys nobody knew, with δ: its claim and its threshold
+   ``sparse``       the same without δ: all keys of a domain of any size
 """
 
 from importlib import import_module
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from fpinq.noise.permute_and_flip import PermuteAndFlip
     from fpinq.noise.quotient import Quotient
     from fpinq.noise.selection import Choice, Run, singles
+    from fpinq.noise.sparse import SparseHistogram
+    from fpinq.noise.stability import StabilityHistogram
 
 __all__ = [
     "Choice",
@@ -31,6 +35,8 @@ __all__ = [
     "PermuteAndFlip",
     "Quotient",
     "Run",
+    "SparseHistogram",
+    "StabilityHistogram",
     "sample",
     "sample_many",
     "singles",
@@ -43,6 +49,8 @@ _PLACES = {
     "permute_and_flip": ("PermuteAndFlip",),
     "quotient": ("Quotient",),
     "selection": ("Choice", "Run", "singles"),
+    "sparse": ("SparseHistogram",),
+    "stability": ("StabilityHistogram",),
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names}
 

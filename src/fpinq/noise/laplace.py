@@ -101,6 +101,10 @@ class DiscreteLaplace(Symmetric):
         low, high = exp_negative(1 / self.scale, work)
         return quotient(exp_negative(t / self.scale, work), (one + low, one + high), bits)
 
+    def beyond(self, t: int, k: int, bits: int) -> Enclosure:
+        """P[noise ≥ t + k given that it is t or more] = a^k for t ≥ 1: it does not remember t."""
+        return exp_negative(k / self.scale, bits)
+
     def first_tail_at_most(self, q: Fraction) -> int:
         """The smallest t ≥ 1 with P[noise ≥ t] ≤ q.
 

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fpinq.model.enclosure import Enclosure, fractions
+from fpinq.model.enclosure import Enclosure, fractions, quotient
 from fpinq.model.errors import BadQuery
-from fpinq.noise.uniform import SYSTEM, RandomBytes
+from fpinq.noise.uniform import SYSTEM, RandomBytes, less, uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +35,24 @@ class Symmetric(ABC):
     @abstractmethod
     def draw(self, n: int, source: RandomBytes = SYSTEM) -> "Integers":
         """n independent draws."""
+
+    def beyond(self, t: int, k: int, bits: int) -> Enclosure:
+        """P[noise ≥ t + k given that it is t or more], for t ≥ 1 and k ≥ 0, to bits."""
+        work = bits
+        while (most := self.upper(t, work))[0] >> bits + 8 == 0:
+            work *= 2  # t may be far out
+        return quotient(self.upper(t + k, work), most, bits)
+
+    def excess(self, t: int, source: RandomBytes = SYSTEM) -> int:
+        """noise − t, drawn given that it is 0 or more, for t ≥ 1: #{k ≥ 1 : U < beyond(t, k)}."""
+        u = uniform(64, source)
+
+        def is_beyond(k: int) -> bool:
+            nonlocal u
+            is_less, u = less(u, partial(self.beyond, t, k), source)
+            return is_less
+
+        return first(lambda k: not is_beyond(k), 1) - 1
 
     def tail(self, t: int, bits: int = 64) -> tuple[Fraction, Fraction]:
         """Bounds on P[noise ≥ t], at most 2^−bits apart."""
