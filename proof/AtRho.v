@@ -121,7 +121,7 @@ Section AtRho.
         pose proof (apart_at scores of_bags (Z.pos w) (Pos2Z.is_nonneg w) moves _ T U eq_refl) as W.
         pose proof (choose_close r Hr (Z.pos w * Z.of_nat (distance T U)) (scores T) (scores U) ltac:(lia)
           W (some_candidate T) a Ha) as C.
-        pose proof (close_rename (Order a) Ha (fun i => first + Z.of_nat i)%Z (position first) _ _ _ (position_spec first) C) as K.
+        pose proof (close_rename (Order a) Ha (fun i => first + Z.of_nat i)%Z (position first) _ _ _ (fun b i => proj1 (position_spec first b i)) C) as K.
         eapply (close_weaken (Order a) Ha); [..|exact K].
         + intros v. destruct (position first v); [|lra]. apply choose_distribution, some_candidate.
         + intros v. destruct (position first v); [|lra]. apply choose_distribution, some_candidate.
@@ -178,43 +178,26 @@ Section AtRho.
 
   (** ** Several, each at an equal share *)
 
-  Fixpoint product_at_rho (qs : list (RhoMechanism Z)) (e : R) (T : table) (vs : list Z) : R :=
-    match qs, vs with
-    | [], [] => 1
-    | q :: qs, v :: vs => rho_mass _ q e T v * product_at_rho qs e T vs
-    | _, _ => 0
-    end.
+  Definition product_at_rho (qs : list (RhoMechanism Z)) (e : R) (T : table) : list Z -> R :=
+    independent (map (fun q => rho_mass _ q e T) qs).
 
   Lemma product_at_rho_distribution qs e T : 0 < e -> distribution (product_at_rho qs e T).
   Proof.
-    intros He. induction qs as [|q qs IH].
-    - apply (distribution_ext ended); [intros []; reflexivity|apply ended_distribution].
-    - eapply distribution_ext; [|apply (sequence_distribution Z.eq_dec (rho_mass _ q e T) (fun _ => product_at_rho qs e T))].
-      + intros []; reflexivity.
-      + apply rho_distribution, He.
-      + intros _. exact IH.
+    intros He. apply (independent_distribution Z.eq_dec), Forall_forall. intros f Hf. apply in_map_iff in Hf.
+    destruct Hf as (q & <- & _). apply rho_distribution, He.
   Qed.
 
   Lemma product_at_rho_close qs e T U a : 0 < e -> (0 < a)%nat ->
     close (Order a) (fun _ => INR (length qs) * (e * INR (distance T U) ^ 2)) (product_at_rho qs e T) (product_at_rho qs e U).
   Proof.
-    intros He Ha. pose proof (loss_nonneg e (distance T U) He) as L. induction qs as [|q qs IH].
-    - simpl length. simpl INR. rewrite Rmult_0_l. apply (close_ext (Order a) Ha (fun _ => 0) _ ended ended);
-        try (intros []; reflexivity). apply (close_same (Order a) Ha), ended_distribution.
-    - change (length (q :: qs)) with (S (length qs)). rewrite S_INR. pose proof (pos_INR (length qs)).
-      assert (P : 0 <= INR (length qs) * (e * INR (distance T U) ^ 2)) by (apply Rmult_le_pos; assumption).
-      apply (close_weaken (Order a) Ha (fun t : list Z => match t with [] => 0 | _ =>
-        e * INR (distance T U) ^ 2 + INR (length qs) * (e * INR (distance T U) ^ 2) end)).
-      + intros. apply product_at_rho_distribution, He.
-      + intros. apply product_at_rho_distribution, He.
-      + intros []; lra.
-      + pose proof (close_sequence (Order a) Ha Z.eq_dec (fun _ => e * INR (distance T U) ^ 2)
-          (fun _ _ => INR (length qs) * (e * INR (distance T U) ^ 2)) (rho_mass _ q e T) (rho_mass _ q e U)
-          (fun _ => product_at_rho qs e T) (fun _ => product_at_rho qs e U)
-          (nonnegative _ (rho_distribution _ q e T He)) (nonnegative _ (rho_distribution _ q e U He))
-          (fun _ => nonnegative _ (product_at_rho_distribution qs e T He))
-          (fun _ => nonnegative _ (product_at_rho_distribution qs e U He)) (rho_close _ q e T U a He Ha) (fun _ => IH)) as K.
-        revert K. apply (close_ext (Order a) Ha); intros []; reflexivity.
+    intros He Ha. pose proof (independent_close (Order a) Z.eq_dec (fun _ => e * INR (distance T U) ^ 2)
+      (fun q => rho_mass _ q e T) (fun q => rho_mass _ q e U) qs Ha) as K.
+    assert (E : sum (fun _ => e * INR (distance T U) ^ 2) qs = INR (length qs) * (e * INR (distance T U) ^ 2)).
+    { clear. induction qs as [|q qs IH]; [simpl; ring|]. change (length (q :: qs)) with (S (length qs)). rewrite S_INR.
+      cbn [sum]. rewrite IH. ring. }
+    rewrite E in K. apply K. intros q _. repeat split; try apply rho_distribution; auto using loss_nonneg.
+    - apply (proj1 (rho_close _ q e T U a He Ha)).
+    - apply (proj2 (rho_close _ q e T U a He Ha)).
   Qed.
 
   Definition shares_at_rho (qs : list (RhoMechanism Z)) : RhoMechanism (list Z).
@@ -225,11 +208,12 @@ Section AtRho.
     - intros e T He. destruct (P e He) as [->|Hs]; [|apply product_at_rho_distribution, Hs].
       apply (distribution_ext ended); [intros []; reflexivity|apply ended_distribution].
     - intros e T U vs H. revert vs. generalize (e / INR (length qs)) as share. intros share. clear P.
-      induction qs as [|q qs' IH]; intros [|v vs]; cbn [product_at_rho]; auto. rewrite (rho_same _ q share T U v H), IH. auto.
+      unfold product_at_rho. induction qs as [|q qs' IH]; intros [|v vs]; cbn [map independent]; auto.
+      rewrite (rho_same _ q share T U v H), IH. auto.
     - intros e T U a He Ha. destruct (P e He) as [->|Hs].
       + apply (close_weaken (Order a) Ha (fun _ => 0)).
-        * intros []; simpl; lra.
-        * intros []; simpl; lra.
+        * intros []; unfold product_at_rho; simpl; lra.
+        * intros []; unfold product_at_rho; simpl; lra.
         * intros _. apply loss_nonneg, He.
         * apply (close_ext (Order a) Ha (fun _ => 0) _ ended ended); try (intros []; reflexivity).
           apply (close_same (Order a) Ha), ended_distribution.
@@ -245,7 +229,7 @@ Section AtRho.
     refine {| rho_mass := fun e T v => match one v with Some x => rho_mass _ q e T x | None => 0 end |}.
     - intros e T He. apply (distribution_rename _ (fun x => [x]) one E), rho_distribution, He.
     - intros e T U v H. destruct (one v); auto. apply rho_same, H.
-    - intros e T U a He Ha. apply (close_rename (Order a) Ha (fun x => [x]) one _ _ _ E), rho_close; assumption.
+    - intros e T U a He Ha. apply (close_rename (Order a) Ha (fun x => [x]) one _ _ _ (fun v x => proj1 (E v x))), rho_close; assumption.
   Defined.
 
   (** ** The queries *)
@@ -326,6 +310,8 @@ Section AtRho.
     - apply by_contribution; [unfold magnitude; lia|apply sum_bounded].
     - apply by_contribution; [pose proof (bounds of); unfold width; lia|apply average_bounded].
     - apply lagrange_bounded.
+    - apply by_contribution; [|apply summary_bounded]. pose proof (bounds of). unfold summary_width, width. destruct squares; nia.
+    - apply by_contribution; [pose proof (bounds of); unfold width; lia|apply offset_bounded].
     - apply by_contribution; [apply cross_sensitivity_nonneg|apply cross_bounded].
     - apply by_contribution; [lia|apply tally_bounded].
     - apply by_contribution; [lia|apply frequencies_bounded].

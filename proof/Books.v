@@ -395,7 +395,7 @@ Section Books.
         + intros _. replace (Psi (book s b) d + k * dot (sources (book s b)) v d - Psi (book s b) d) with
             (k * dot (sources (book s b)) v d) by ring. apply Rmult_le_compat_l; assumption.
         + pose proof (close_rename o Hp (Answers S) (fun o => match o with Answers _ vs => Some vs | _ => None end) _ _ _
-            ltac:(intros o' vs; destruct o'; split; intros Y; congruence) HL) as C.
+            ltac:(intros o' vs; destruct o'; intros Y; congruence) HL) as C.
           revert C. apply (close_ext o Hp); [reflexivity|..]; intros []; reflexivity.
     Qed.
 

@@ -103,7 +103,7 @@ Section Facts.
 
   (** Renaming outcomes; names that name nothing have probability 0. *)
   Lemma close_rename {A B} (name : A -> B) (inverse : B -> option A) (r : R) (p q : A -> R) :
-    (forall b a, inverse b = Some a <-> b = name a) -> close o (fun _ => r) p q ->
+    (forall b a, inverse b = Some a -> b = name a) -> close o (fun _ => r) p q ->
     close o (fun _ => r) (fun b => match inverse b with Some a => p a | None => 0 end)
       (fun b => match inverse b with Some a => q a | None => 0 end).
   Proof.
@@ -153,6 +153,53 @@ Section Facts.
         * apply (proj2 (K x)). apply tails_nodup, N.
   Qed.
 End Facts.
+
+(** ** Several draws, independent of each other *)
+
+Fixpoint independent {A} (laws : list (A -> R)) (vs : list A) : R :=
+  match laws, vs with
+  | [], [] => 1
+  | p :: laws, v :: vs => p v * independent laws vs
+  | _, _ => 0
+  end.
+
+Lemma independent_distribution {A} (dec : forall x y : A, {x = y} + {x <> y}) laws :
+  Forall distribution laws -> distribution (independent (A := A) laws).
+Proof.
+  induction 1 as [|p laws Hp H IH].
+  - apply (distribution_ext ended); [intros []; reflexivity|apply ended_distribution].
+  - eapply distribution_ext; [|apply (sequence_distribution dec p (fun _ => independent laws) Hp (fun _ => IH))].
+    intros []; reflexivity.
+Qed.
+
+(** The losses add up. *)
+Lemma independent_close o {A B} (dec : forall x y : A, {x = y} + {x <> y}) (loss : B -> R) (p q : B -> A -> R) l : proper o ->
+  (forall b, In b l -> distribution (p b) /\ distribution (q b) /\ 0 <= loss b /\ close o (fun _ => loss b) (p b) (q b)) ->
+  close o (fun _ => sum loss l) (independent (map p l)) (independent (map q l)).
+Proof.
+  intros Ho. induction l as [|b l IH]; intros H.
+  - simpl. apply (close_ext o Ho (fun _ => 0) _ ended ended); try (intros []; reflexivity).
+    apply (close_same o Ho), ended_distribution.
+  - destruct (H b (or_introl eq_refl)) as (Dp & Dq & L & C).
+    assert (H' : forall c, In c l -> distribution (p c) /\ distribution (q c) /\ 0 <= loss c /\
+      close o (fun _ => loss c) (p c) (q c)) by (intros c Hc; apply H; right; exact Hc).
+    specialize (IH H').
+    assert (Dps : distribution (independent (map p l))).
+    { apply (independent_distribution dec), Forall_forall. intros f Hf. apply in_map_iff in Hf. destruct Hf as (c & <- & Hc). apply H', Hc. }
+    assert (Dqs : distribution (independent (map q l))).
+    { apply (independent_distribution dec), Forall_forall. intros f Hf. apply in_map_iff in Hf. destruct Hf as (c & <- & Hc). apply H', Hc. }
+    assert (Ls : 0 <= sum loss l).
+    { clear - H'. induction l as [|c l IH]; simpl; [lra|]. destruct (H' c (or_introl eq_refl)) as (_ & _ & L & _).
+      assert (0 <= sum loss l); [|lra]. apply IH. intros d Hd. apply H'. right. exact Hd. }
+    pose proof (close_sequence o Ho dec (fun _ => loss b) (fun _ _ => sum loss l) (p b) (q b)
+      (fun _ => independent (map p l)) (fun _ => independent (map q l)) (nonnegative _ Dp) (nonnegative _ Dq)
+      (fun _ => nonnegative _ Dps) (fun _ => nonnegative _ Dqs) C (fun _ => IH)) as K.
+    apply (close_weaken o Ho (fun t => match t with [] => 0 | _ => loss b + sum loss l end)).
+    + intros [|v vs]; simpl; [lra|]. apply Rmult_le_pos; [apply Dp|apply Dps].
+    + intros [|v vs]; simpl; [lra|]. apply Rmult_le_pos; [apply Dq|apply Dqs].
+    + intros []; simpl; lra.
+    + revert K. apply (close_ext o Ho); intros []; reflexivity.
+Qed.
 
 (** With one loss for all outcomes, the moments are at most its exponential. *)
 Lemma close_moments a {A} (p q : A -> R) r : close (Order a) (fun _ => r) p q <->

@@ -104,12 +104,13 @@ Proof.
   - intros d Hd. exists all. split; auto. lra.
 Qed.
 
-(** Renaming outcomes: [inverse] recovers the outcome from its name. *)
-Lemma distribution_rename {A B} (f : A -> R) (name : A -> B) (inverse : B -> option A) :
-  (forall b a, inverse b = Some a <-> b = name a) -> distribution f ->
+(** Renaming outcomes: [inverse] recovers an outcome that is possible from its
+    name. *)
+Lemma distribution_rename_possible {A B} (f : A -> R) (name : A -> B) (inverse : B -> option A) :
+  (forall b a, inverse b = Some a -> b = name a) -> (forall a, f a <> 0 -> inverse (name a) = Some a) -> distribution f ->
   distribution (fun b => match inverse b with Some a => f a | None => 0 end).
 Proof.
-  intros H [P U L]. split.
+  intros H K [P U L]. split.
   - intros b. destruct (inverse b); [apply P|lra].
   - intros l N. set (as_ := flat_map (fun b => match inverse b with Some a => [a] | None => [] end) l).
     assert (E : sum (fun b => match inverse b with Some a => f a | None => 0 end) l = sum f as_).
@@ -117,15 +118,29 @@ Proof.
       destruct (inverse b); simpl; ring. }
     rewrite E. apply U. unfold as_. clear E as_. induction N as [|b l Hb N IH]; simpl; [constructor|].
     destruct (inverse b) as [a|] eqn:Ea; simpl; auto. constructor; auto.
-    intros K. apply in_flat_map in K. destruct K as (b' & Hb' & K).
+    intros M. apply in_flat_map in M. destruct M as (b' & Hb' & M).
     destruct (inverse b') as [a'|] eqn:Ea'; [|contradiction].
-    destruct K as [->|[]]. apply H in Ea, Ea'. congruence.
-  - intros d Hd. destruct (L d Hd) as (l & N & HL). exists (map name l). split.
-    + clear HL. induction N as [|a l Ha N IH]; simpl; constructor; auto.
-      rewrite in_map_iff. intros (a' & E & Ha'). assert (X : inverse (name a') = Some a) by (apply H; auto).
-      assert (Y : inverse (name a') = Some a') by (apply H; auto). congruence.
-    + rewrite sum_map. rewrite (sum_ext _ f); auto. intros a _. rewrite (proj2 (H (name a) a) eq_refl). reflexivity.
+    destruct M as [->|[]]. apply H in Ea, Ea'. congruence.
+  - intros d Hd. destruct (L d Hd) as (l & N & HL).
+    set (possible := filter (fun a => if Req_EM_T (f a) 0 then false else true) l).
+    assert (In_possible : forall a, In a possible -> f a <> 0).
+    { intros a Ha. apply filter_In in Ha. destruct Ha as [_ Ha]. destruct (Req_EM_T (f a) 0); [discriminate|assumption]. }
+    exists (map name possible). split.
+    + assert (N' : NoDup possible) by (apply NoDup_filter, N). clear HL.
+      induction N' as [|a l' Ha N' IH]; simpl; constructor.
+      * rewrite in_map_iff. intros (a' & E & Ha').
+        assert (X : inverse (name a) = Some a) by (apply K, In_possible; left; reflexivity).
+        assert (Y : inverse (name a') = Some a') by (apply K, In_possible; right; exact Ha'). congruence.
+      * apply IH. intros b Hb. apply In_possible. right. exact Hb.
+    + rewrite sum_map, (sum_ext _ f) by (intros a Ha; rewrite (K a (In_possible a Ha)); reflexivity).
+      replace (sum f possible) with (sum f l); [exact HL|]. unfold possible. clear. induction l as [|a l IH]; simpl; auto.
+      destruct (Req_EM_T (f a) 0) as [E|]; simpl; rewrite IH; [rewrite E; ring|reflexivity].
 Qed.
+
+Lemma distribution_rename {A B} (f : A -> R) (name : A -> B) (inverse : B -> option A) :
+  (forall b a, inverse b = Some a <-> b = name a) -> distribution f ->
+  distribution (fun b => match inverse b with Some a => f a | None => 0 end).
+Proof. intros H. apply (distribution_rename_possible f name); [intros b a; apply H|intros a _; apply H; reflexivity]. Qed.
 
 (** ** Sequences
 

@@ -30,6 +30,8 @@ Section Queries.
     | Sum (of : Clamp)
     | Average (of : Clamp)                         (* Moments of degree 1 *)
     | Variance (of : Clamp)                        (* Moments of degree 2 *)
+    | Summary (of : Clamp) (squares : bool)        (* of degree 2 if so *)
+    | Offset (of : Clamp)
     | CrossMoments (of : list Factor) (weight : N)
     | Tally (value : record -> option Z) (values : Values)
     | Frequencies (of : Clamp)
@@ -92,6 +94,29 @@ Section Queries.
     - clear H. assert (K : fold_right (fun g n => Z.abs (g r) + n) 0 (map (fun g r => match point c r with
         Some x => g x | None => 0 end) gs) = 0); [|lia].
       induction gs as [|g gs IH]; simpl; auto. rewrite E, IH. reflexivity.
+  Qed.
+
+  (** What a record without a value adds. *)
+  Definition missing (c : Clamp) (w : Z) (r : record) : Z := match point c r with Some _ => 0 | None => w end.
+
+  Definition summary_basis (c : Clamp) (squares : bool) : list (Z -> Z) := if squares then bernstein2 c else bernstein1 c.
+  Definition summary_width (c : Clamp) (squares : bool) : Z := if squares then width c * width c else width c.
+
+  Lemma contribution_app gs hs r : contribution (record := record) (gs ++ hs) r = contribution gs r + contribution hs r.
+  Proof. unfold contribution. induction gs as [|g gs IH]; simpl; [reflexivity|]. rewrite IH. lia. Qed.
+
+  (** One or the other: a value, or the lack of it. *)
+  Lemma with_missing_contribution c gs w : 0 <= w ->
+    (forall x, lower c <= x <= upper c -> fold_right (fun g n => Z.abs (g x) + n) 0 gs <= w) ->
+    forall r, contribution (statistic c gs ++ [missing c w]) r <= w.
+  Proof.
+    intros D H r. rewrite contribution_app. unfold missing, contribution at 2. cbn [fold_right].
+    destruct (point c r) as [x|] eqn:E.
+    - pose proof (statistic_contribution c gs w D H r). lia.
+    - pose proof (statistic_contribution c gs 0 (Z.le_refl 0)) as K.
+      assert (Z0 : contribution (statistic c gs) r = 0).
+      { unfold contribution, statistic, on. clear K H. induction gs as [|g gs IH]; simpl; auto. rewrite E, IH. reflexivity. }
+      rewrite Z0. lia.
   Qed.
 
   (** The bins are different, so a point is in one of them at most. *)
@@ -407,6 +432,8 @@ Section Queries.
     | Sum c => magnitude c
     | Average c => width c
     | Variance c => width c * width c
+    | Summary c squares => summary_width c squares
+    | Offset c => width c
     | CrossMoments fs w => cross_sensitivity fs w
     | Tally _ _ | Depth _ _ => 1
     | Tree _ _ height => Z.of_nat height
@@ -424,6 +451,8 @@ Section Queries.
     | Sum c => statistic c [fun x => x]
     | Average c => statistic c (bernstein1 c)
     | Variance c => statistic c (bernstein2 c)
+    | Summary c squares => statistic c (summary_basis c squares) ++ [missing c (summary_width c squares)]
+    | Offset c => statistic c [fun x => 2 * x - lower c - upper c] ++ [missing c (width c)]
     | CrossMoments fs w => map (jointly fs) (cross fs w)
     | Tally value values => map (has value) (listed values)
     | Tree c b height => statistic c (levels c b height)
@@ -447,6 +476,19 @@ Section Queries.
   Proof.
     pose proof (bounds c). apply statistic_contribution; [unfold width; nia|]. intros x Hx.
     unfold bernstein2, width. cbn [fold_right]. rewrite !Z.abs_eq by nia. nia.
+  Qed.
+
+  Lemma summary_bounded c squares r : contribution (coordinates (Summary c squares)) r <= summary_width c squares.
+  Proof.
+    pose proof (bounds c). apply with_missing_contribution.
+    - unfold summary_width, width. destruct squares; nia.
+    - intros x Hx. unfold summary_basis, summary_width, bernstein2, bernstein1, width. destruct squares; cbn [fold_right]; [|lia].
+      rewrite !Z.abs_eq by nia. nia.
+  Qed.
+
+  Lemma offset_bounded c r : contribution (coordinates (Offset c)) r <= width c.
+  Proof.
+    pose proof (bounds c). apply with_missing_contribution; [unfold width; lia|]. intros x Hx. unfold width. cbn [fold_right]. lia.
   Qed.
 
   Lemma cross_bounded fs w r : contribution (coordinates (CrossMoments fs w)) r <= cross_sensitivity fs w.
@@ -539,6 +581,8 @@ Section Queries.
     | Sum c => sums (coordinates (Sum c)) (magnitude c) (sum_bounded c)
     | Average c => sums (coordinates (Average c)) (width c) (average_bounded c)
     | Variance c => sums (coordinates (Variance c)) (width c * width c) (variance_bounded c)
+    | Summary c squares => sums (coordinates (Summary c squares)) (summary_width c squares) (summary_bounded c squares)
+    | Offset c => sums (coordinates (Offset c)) (width c) (offset_bounded c)
     | CrossMoments fs w => sums (coordinates (CrossMoments fs w)) (cross_sensitivity fs w) (cross_bounded fs w)
     | Tally value values => sums (coordinates (Tally value values)) 1 (tally_bounded value values)
     | Frequencies c => sums (coordinates (Frequencies c)) 1 (frequencies_bounded c)
@@ -558,6 +602,40 @@ Section Queries.
   Theorem released_private q e T U v : 0 < e -> distance T U = 1%nat ->
     mass _ (released q) e T v <= mass _ (released q) e U v * exp e.
   Proof. apply mass_private. Qed.
+
+  (** How many integers are released. *)
+  Definition integers (q : query) : nat :=
+    match q with
+    | Rank _ _ | Depth _ _ | Choice _ _ | Balance _ _ _ _ _ => 1
+    | Ranks _ fs => length fs
+    | Brackets _ fs => length (flat_map (fun _ => [0; 1; 2]%nat) fs)
+    | q => length (coordinates q)
+    end.
+
+  Lemma noise_length rate qs : forall vs, length vs <> length qs -> noise rate qs vs = 0.
+  Proof.
+    induction qs as [|q qs IH]; intros [|v vs] H; simpl in *; try congruence; auto. rewrite IH by congruence. ring.
+  Qed.
+
+  Lemma sums_length gs d B e T vs : length vs <> length gs -> mass _ (sums gs d B) e T vs = 0.
+  Proof.
+    intros H. destruct d; simpl; try (apply noise_length; unfold measure; rewrite map_length; exact H);
+      unfold Probability.certain; destruct (list_eq_dec Z.eq_dec (measure gs T) vs) as [<-|]; auto;
+      exfalso; apply H; unfold measure; apply map_length.
+  Qed.
+
+  Lemma product_length qs e T : forall vs, length vs <> length qs -> product (record := record) qs e T vs = 0.
+  Proof.
+    induction qs as [|q qs IH]; intros [|v vs] H; simpl in *; try congruence; auto. rewrite IH by congruence. ring.
+  Qed.
+
+  Lemma released_length q e T vs : length vs <> integers q -> mass _ (released q) e T vs = 0.
+  Proof.
+    destruct q; cbn [integers released]; intros H; try (apply sums_length; exact H);
+      try (destruct vs as [|x [|]]; simpl in H |- *; [reflexivity|congruence|reflexivity]).
+    - apply product_length. rewrite map_length. exact H.
+    - apply product_length. intros E. apply H. rewrite E. clear. induction fractions as [|[f [b a]] fs IH]; simpl; auto.
+  Qed.
 
   (** The rates, spelled out. *)
 
