@@ -2,7 +2,7 @@
     beyond the axioms of the standard library's classical reals. *)
 
 Require Import Fpinq.Join Fpinq.Seen Fpinq.Plans Fpinq.Persons Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Sessions Fpinq.Refines Fpinq.Instance
-  Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Concentrated
+  Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Several Fpinq.Concentrated
   Fpinq.Compute.
 Require Fpinq.ComputeBooks.
 
@@ -88,6 +88,10 @@ Goal True. idtac "theorem choose_close". Abort.
 Print Assumptions choose_close.
 Goal True. idtac "theorem at_rho". Abort.
 Print Assumptions at_rho.
+Goal True. idtac "theorem several_private". Abort.
+Print Assumptions several_private.
+Goal True. idtac "theorem several_at_rho". Abort.
+Print Assumptions several_at_rho.
 Goal True. idtac "theorem books_alike". Abort.
 Print Assumptions books_alike.
 Goal True. idtac "theorem books_within". Abort.

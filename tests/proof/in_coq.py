@@ -32,10 +32,12 @@ from fpinq.model.queries import (
     Depth,
     Frequencies,
     Moments,
+    Offset,
     PrimitiveQuery,
     Rank,
     Ranks,
     Sum,
+    Summary,
     Tally,
     Tree,
 )
@@ -346,6 +348,8 @@ def query(primitive: PrimitiveQuery, schema: Schema) -> str:
             return "Count"
         case Moments(of=of, degree=degree):
             return f"({'Average' if degree == 1 else 'Variance'} {clamp(of, schema)})"
+        case Summary(of=of, degree=degree):
+            return f"(Summary {clamp(of, schema)} {'true' if degree == 2 else 'false'})"
         case CrossMoments(of=clamps, degrees=degrees, weight=weight, squares=squares):
             factors = zip(clamps, degrees, squares, strict=True)
             listed = _list(
@@ -357,7 +361,7 @@ def query(primitive: PrimitiveQuery, schema: Schema) -> str:
             listed = _list(f"({shown(each.value)})%Z" for each in values)
             different = f"(Build_Values {listed} ltac:(repeat constructor; simpl; Lia.lia))"
             return f"(Tally (fun r : row => {written(value, _cells(schema, 'r'))}) {different})"
-        case Sum(of=of) | Frequencies(of=of):
+        case Sum(of=of) | Offset(of=of) | Frequencies(of=of):
             return f"({type(primitive).__name__} {clamp(of, schema)})"
         case Tree(of=of, branching=branching, height=height):
             return f"(Tree {clamp(of, schema)} {branching} {height})"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -14,7 +14,8 @@ from fpinq.checker.scope import SCHEMA, K, V
 from fpinq.engines import reference
 from fpinq.engines.reference import Record, Relation, compute, measure, transform
 from fpinq.model.clamps import Clamp
-from fpinq.model.expressions import Literal, Schema, Value
+from fpinq.model.expressions import Column, Literal, Schema, Value
+from fpinq.model.keys import Product
 from fpinq.model.plans import Plan, Transformation, rows_at_most
 from fpinq.model.queries import (
     Balance,
@@ -25,9 +26,13 @@ from fpinq.model.queries import (
     Depth,
     Frequencies,
     Moments,
+    Offset,
     PrimitiveQuery,
     Rank,
+    Ranks,
+    SimpleQuery,
     Sum,
+    Summary,
     Tally,
     Tree,
 )
@@ -182,6 +187,8 @@ NOISY: tuple[PrimitiveQuery, ...] = (
     Count(),
     *(Sum(of) for of in (NARROW, WIDE, BELOW, FLAT)),
     *(Moments(of, degree) for of in (NARROW, WIDE, FLAT) for degree in (1, 2)),
+    *(Summary(of, degree) for of in (NARROW, WIDE, FLAT) for degree in (1, 2)),
+    *(Offset(of) for of in (NARROW, WIDE, FLAT)),
     *(
         CrossMoments(of, degrees, weight, squares)
         for of in ((NARROW, WIDE), (WIDE, FLAT), (BESIDE, WIDE))
@@ -292,16 +299,61 @@ def test_what_is_chosen_by_its_depth_is_the_same(coq: Coq) -> None:
         assert _integers(printed) == [depth.sensitivity, *scores], depth
 
 
-def test_a_parallel_query_asks_of_the_same_parts(coq: Coq) -> None:
-    random, keys = Random(14), (None, 1, 0, 2)
-    by = Partitioning(K, keys)
+def test_a_query_releases_as_many_integers(coq: Coq) -> None:
+    half, third = Fraction(1, 2), Fraction(1, 3)
+    asked = (
+        *NOISY,
+        *(query for query in (*RANKS, *DEPTHS, *CHOICES)),
+        Ranks(NARROW, (half, third)),
+        Brackets(WIDE, (half, third), (3, 0), (1, 5)),
+        Balance(WIDE, 4, 1, 1, None),
+    )
+    found = coq([f"show_nat (integers {in_coq.query(query, SCHEMA)})" for query in asked])
+    assert [int(number) for number in found] == [query.integers for query in asked]
+
+
+def test_every_query_that_there_is_is_written() -> None:
+    asked = (*NOISY, *RANKS, *DEPTHS, *CHOICES)
+    separately = {Ranks, Brackets, Balance}
+    assert {type(query) for query in asked} | separately == set(get_args(SimpleQuery))
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        Partitioning(K, (None, 1, 0, 2)),
+        Partitioning(K, range(3)),
+        Partitioning((K, V), ((0, 1), (None, None), (2, 5), (0, None))),
+        Partitioning((V, K), Product((range(3), (None, 0, 1)))),
+    ],
+    ids=["listed", "numbered", "tuples", "product"],
+)
+def test_a_parallel_query_asks_of_the_same_parts(by: Partitioning, coq: Coq) -> None:
+    random = Random(14)
     tables = [bag(random, SCHEMA) for _ in range(20)]
-    parts = "; ".join(f"[{in_coq.cell(key)}]" for key in keys)
+    keys = [key if isinstance(key, tuple) else (key,) for key in by.keys]
+    parts = "; ".join(in_coq.row(key) for key in keys)
+    names = [value.name for value in by.expressions if isinstance(value, Column)]
+    key = "; ".join(f"column {SCHEMA.names().index(name)} r" for name in names)
     terms = [
-        "show_list show_nat (map (fun k => List.length (Stability.members (fun r => [column 0 r]) k "
+        f"show_list show_nat (map (fun k => List.length (Stability.members (fun r => [{key}]) k "
         f"{in_coq.table(table.rows)})) [{parts}])"
         for table in tables
     ]
     for table, printed in zip(tables, coq(terms), strict=True):
         counts = [s.get(0, 0) for s in measure(table, by, (Records(),) * len(keys))]
         assert _integers(printed) == counts
+
+
+def test_a_concat_of_several_means_one_after_the_other(coq: Coq) -> None:
+    random, asked = Random(15), list[tuple[Relation, ...]]()
+    for tables in (2, 3, 5):
+        asked += [tuple(bag(random, SCHEMA) for _ in range(tables)) for _ in range(TRIALS)]
+    terms = []
+    for tables in asked:
+        term = in_coq.table(tables[0].rows)
+        for table in tables[1:]:
+            term = f"(meaning (record := row) Concat tt [{term}; {in_coq.table(table.rows)}])"
+        terms.append(f"show_rows {term}")
+    for tables, printed in zip(asked, coq(terms), strict=True):
+        assert read(printed) == listed(transform(ConcatAll(len(tables)), *tables).rows)
