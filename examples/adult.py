@@ -132,7 +132,7 @@ ask("So what is a married Bachelor's? (That is free.)", f"{chance.predict(educat
 
 # ── what was asked ───────────────────────────────────────────────────────────────────
 
-print(f"\n{'asked':<32} {'ε':<6} left")
+print(f"\n{'asked':<42} {'ε':<6} left")
 for row in adult.history.rows():
-    print(f"{row['asked']:<32} {row['epsilon']!s:<6} {row['left']}")
+    print(f"{row['asked']:<42} {row['epsilon']!s:<6} {row['left']}")
 print(f"\nleft: {adult.remaining}")

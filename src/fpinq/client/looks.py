@@ -36,9 +36,12 @@ VARIANCE_LOOK = Fraction(1, 10)
 NOT_PRIVATE = 100
 
 # A part that is divided by is this many times what one record adds over ε; it is taken to be at least a
-# fraction of what the first look says, since that is noisy.
+# fraction of what the first look says, since that is noisy. One of two that look about as large may be noise
+# alone: each is taken to be no more than what this many times the noise's scale leaves, or a few records add.
 LARGE_ENOUGH = 192
 CAUTION = 4
+SURE = 11
+A_FEW = 10
 # So what is left for the second query, after what it costs that a part is exact, is this share of ε or more.
 AVERAGE_REST = (1 - AVERAGE_LOOK) * (1 - Fraction(CAUTION, LARGE_ENOUGH))
 VARIANCE_REST = (1 - VARIANCE_LOOK) * (1 - Fraction(CAUTION, LARGE_ENOUGH))
@@ -92,16 +95,20 @@ class Floors(NamedTuple):
     below: int
 
 
-def floors(above: Fraction, below: Fraction, unit: Fraction) -> Floors | None:
-    """The floors for parts of about so much, in units of what one record adds over ε; None if too few."""
+def floors(above: Fraction, below: Fraction, unit: Fraction, noise: Fraction) -> Floors | None:
+    """The floors for parts of about so much, off by noise of this scale; None if they are too small.
+
+    The unit is what one record adds over ε.
+    """
     larger, smaller = max(above, below), min(above, below)
     one_sided = larger >= ONE_SIDED * smaller
     if (larger if one_sided else smaller) < LARGE_ENOUGH * unit:
         return None
-    least_above, least_below = (max(int(part / CAUTION), 1) for part in (above, below))
-    if not one_sided:
-        return Floors(least_above, least_below)
-    return Floors(least_above, 0) if above > below else Floors(0, least_below)
+    if one_sided:
+        least = max(int(larger / CAUTION), 1)
+        return Floors(least, 0) if above > below else Floors(0, least)
+    sure = (max(min(part / CAUTION, part - SURE * noise), A_FEW * unit) for part in (above, below))
+    return Floors(*map(int, sure))
 
 
 def fineness(records: Fraction, rest: Fraction) -> int:
@@ -134,17 +141,20 @@ def average(
     epsilons = split(whole, AVERAGE_LOOK)
     if not clamped.width or epsilons is None:
         return None
-    rest = epsilons[1]
+    look, rest = epsilons
 
     def then(seen: Released) -> Second[Answer]:
         assert isinstance(seen, tuple)
         below, above = map(Fraction, seen)
-        found = floors(above, below, Fraction(clamped.width) / rest)
-        if found is None or not is_worth_it(above, below):
-            return Second(first, lambda released, charged: again(seen, released).answer(whole, charged))
-        steps = fineness((above + below) / clamped.width, rest)
-        query = Balance(clamped, steps, found.above, found.below)
-        return Second(query, lambda released, charged: balanced(seen, released, query).answer(whole, charged))
+        found = floors(above, below, clamped.width / rest, clamped.width / look)
+        if found is not None:
+            records = (above + below) / clamped.width
+            query = Balance(clamped, fineness(records, rest), found.above, found.below)
+            if is_worth_it(above / (above + below), query, rest, whole):
+                return Second(
+                    query, lambda released, charged: balanced(seen, released, query).answer(whole, charged)
+                )
+        return Second(first, lambda released, charged: again(seen, released).answer(whole, charged))
 
     def again(seen: Released, released: Released) -> Estimate:
         assert isinstance(seen, tuple)
@@ -167,11 +177,10 @@ def average(
     return Composed(first, epsilons, then, expect)
 
 
-def is_worth_it(above: Fraction, below: Fraction) -> bool:
+def is_worth_it(share: Fraction, query: Balance, rest: Fraction, whole: Fraction) -> bool:
     """Whether a balance is better than the halves again: not where the average is near one of the bounds."""
-    offset = float(abs(above - below) / (above + below))
-    halves = math.sqrt(2 * (1 + offset**2)) / float(moments_share(AVERAGE_LOOK))
-    return (1 + offset) / float(AVERAGE_REST) < halves
+    halves = math.hypot(share, 1 - share) / float(whole * moments_share(AVERAGE_LOOK))
+    return share_error(share, query, rest, Fraction(1)) < halves
 
 
 def records_of(halves: tuple[int, ...], share: Fraction) -> Fraction:
@@ -227,10 +236,10 @@ def variance(
             return None
         steps = fineness(seen_at.records, rest)
         probe = Balance(clamped, steps, 1, 1, seen_at.centre)
-        unit = seen_at.centre.denominator**2
         spread = Fraction(seen_at.variance.value) / clamped.step**2 + Fraction(seen_at.off)
-        above = seen_at.records * min(spread * unit, Fraction(probe.largest))
-        found = floors(above, seen_at.records * probe.largest - above, Fraction(probe.largest) / rest)
+        above = seen_at.records * min(spread * seen_at.centre.denominator**2, Fraction(probe.largest))
+        unit, noise = (Fraction(probe.largest) / part for part in (rest, look))
+        found = floors(above, seen_at.records * probe.largest - above, unit, noise)
         if found is None:
             return None
         query = Balance(clamped, steps, found.above, found.below, seen_at.centre)
