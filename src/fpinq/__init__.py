@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fpinq.client.joins import all_, first, unique
     from fpinq.client.notions import approximate, rho
     from fpinq.client.parts import Parts
-    from fpinq.client.planning import ExpectedError, epsilon_for
+    from fpinq.client.planning import ExpectedError, epsilon_for, rho_for
     from fpinq.client.protect import ReadOffData, protect, public
     from fpinq.client.queries import Average as average  # noqa: N813
     from fpinq.client.queries import Count as count  # noqa: N813
@@ -188,6 +188,7 @@ __all__ = [
     "ranges",
     "regression",
     "rho",
+    "rho_for",
     "several",
     "sql",
     "standard_deviation",
@@ -242,6 +243,7 @@ _PLACES = {
     "fpinq.client.planning": (
         "ExpectedError",
         "epsilon_for",
+        "rho_for",
     ),
     "fpinq.client.protect": (
         "ReadOffData",

@@ -17,8 +17,9 @@ from fpinq.client.columns import Columns, Confidence, Tabular, in_json, pivoted,
 from fpinq.client.keys import is_known, known_key
 from fpinq.client.leaves import Leaf, as_columns, beside
 from fpinq.client.shown import even, html_facts, html_table, text_table
-from fpinq.client.spelling import show_up
+from fpinq.client.spelling import show_at, show_up
 from fpinq.client.uncertainty import ChosenPoint, Uncertainty, exact_confidence
+from fpinq.model.notions import Rho
 
 # With this confidence answers are printed, unless an interval of another was asked for.
 PRINTED = Fraction(95, 100)
@@ -38,7 +39,9 @@ class Answer(Tabular, AsNumber):
 
     __slots__ = ("_uncertainty", "charged", "epsilon", "name", "note", "split", "unit")
 
-    def __init__(self, value: Any, epsilon: Fraction, charged: Charged, uncertainty: Uncertainty) -> None:
+    def __init__(
+        self, value: Any, epsilon: Fraction | Rho, charged: Charged, uncertainty: Uncertainty
+    ) -> None:
         self.value = value
         self.epsilon = epsilon
         self.charged = charged
@@ -116,7 +119,7 @@ class Answer(Tabular, AsNumber):
 
     def __repr__(self) -> str:
         parts = " + ".join(f"{show_up(amount)} for {what}" for what, amount in self.split)
-        said = [f"{self}, ε = {show_up(self.epsilon)}", *filter(None, (parts, self.note))]
+        said = [f"{self}, {show_at(self.epsilon)}", *filter(None, (parts, self.note))]
         return f"<{'; '.join(said)}>"
 
     def __format__(self, spec: str) -> str:
@@ -135,11 +138,14 @@ class Answer(Tabular, AsNumber):
     def to_dict(self, confidence: Confidence = None) -> dict[str, Any]:
         """The value by its name, low, high, standard_error, ε and what was charged."""
         (row,) = self.rows(confidence)
-        return row | {"epsilon": Amount(self.epsilon), "charged": self.charged}
+        return row | _asked_at(self.epsilon) | {"charged": self.charged}
 
     def to_json(self, path: str | PathLike[str] | None = None, confidence: Confidence = None) -> str | None:
         """The same as a JSON object; ε and what was charged are exact, as texts."""
-        exactly = {"epsilon": _exactly(self.epsilon), "charged": _exactly(self.charged)}
+        exactly = {
+            **{notion: _exactly(at) for notion, at in _asked_at(self.epsilon).items()},
+            "charged": _exactly(self.charged),
+        }
         return written(dumps(in_json(self.to_dict(confidence) | exactly), ensure_ascii=False), path)
 
     def plot(self, ax: Any = None, confidence: Confidence = None, **style: Any) -> Any:
@@ -156,7 +162,7 @@ class Answer(Tabular, AsNumber):
         facts = {
             self.name: str(self),
             "95 % interval": interval,
-            "ε": show_up(self.epsilon),
+            **dict([show_at(self.epsilon).split(" = ")]),
             "charged": ", ".join(f"{show_up(v)} of {k}" for k, v in self.charged.items())
             if isinstance(self.charged, Mapping)
             else show_up(self.charged),
@@ -213,7 +219,7 @@ class Answers(Tabular, Mapping[Any, Any]):
     def __init__(
         self,
         answers: Mapping[Any, Any],
-        epsilon: Fraction,
+        epsilon: Fraction | Rho,
         charged: Charged,
         key_columns: tuple[str, ...] = ("key",),
     ) -> None:
@@ -372,6 +378,11 @@ def show_number(number: Any, error: Any) -> str:
         return f"{number:,.6g}"
     places = max(0, 1 - floor(log10(error))) if error and error < float("inf") else 2
     return f"{number:,.{min(places, 12)}f}"
+
+
+def _asked_at(at: Fraction | Rho) -> dict[str, Any]:
+    """What was asked at, by its notion."""
+    return {"rho": Amount(at.amount)} if isinstance(at, Rho) else {"epsilon": Amount(at)}
 
 
 def _exactly(charged: Charged) -> object:

@@ -5,10 +5,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from math import isqrt
 from typing import Any, TypeVar
 
 from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.budgets import Budget
+from fpinq.client.concentrated import prepare_at_rho
 from fpinq.client.facts import Bound, Facts
 from fpinq.client.history import noted
 from fpinq.client.keys import keyed
@@ -22,13 +24,15 @@ from fpinq.client.planning import (
     expected_errors,
     least_epsilon,
     least_epsilon_for_each,
+    least_rho,
 )
 from fpinq.client.queries import Prepared, Query
 from fpinq.client.several import Several
-from fpinq.client.spelling import show_down, show_up
+from fpinq.client.spelling import show_at, show_down, show_up
 from fpinq.client.systems import system_for
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model import actions
+from fpinq.model.conversion import rounded
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import (
     BadEpsilon,
@@ -39,6 +43,8 @@ from fpinq.model.errors import (
     ProgramError,
 )
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount as Asked
+from fpinq.model.notions import Rho
 from fpinq.model.queries import PrimitiveQuery
 from fpinq.model.semantics import Bottom
 from fpinq.model.transformations import Partitioning, parts_of
@@ -57,7 +63,7 @@ Question = Query[Answer | Answers]
 Reply = tuple[tuple[Released, ...], Mapping[str, Fraction]]
 
 
-def ask(table: Facts, epsilon: Epsilon, query: Query[A]) -> A:
+def ask(table: Facts, epsilon: Asked, query: Query[A]) -> A:
     """One query of a table; or two for one answer, the second after the first."""
     traced = query.traced(table.subject)
     what, asked = _words(traced), traced.derive(table)
@@ -72,7 +78,7 @@ def ask(table: Facts, epsilon: Epsilon, query: Query[A]) -> A:
 
 def ask_parts(
     table: Facts,
-    epsilon: Epsilon,
+    epsilon: Asked,
     query: Question | Mapping[Any, Question],
     by: object,
     keys: object,
@@ -107,11 +113,14 @@ def ask_parts(
     return Answers(made, epsilon, charged, parts.columns)
 
 
-def _prepared(table: Facts, epsilon: Epsilon, query: Query[A]) -> tuple[Facts, Prepared[A]]:
+def _prepared(table: Facts, epsilon: Asked, query: Query[A]) -> tuple[Facts, Prepared[A]]:
     """The table that a query is asked of, and what is asked of it."""
     traced = query.traced(table.subject)
     asked = traced.derive(table)
-    prepared = traced.prepare(asked.subject, epsilon)
+    if isinstance(epsilon, Rho):
+        prepared: Prepared[A] = prepare_at_rho(traced, asked.subject, epsilon)
+    else:
+        prepared = traced.prepare(asked.subject, epsilon)
 
     def read(released: Released, charged: Charged) -> A:
         return prepared.read(released, charged).called(traced.column())  # type: ignore[return-value]
@@ -140,10 +149,12 @@ class Twice:
 
 
 def _asked_twice(
-    table: Facts, epsilon: Epsilon, questions: Sequence[Question], by: Partitioning | None, what: str
+    table: Facts, epsilon: Asked, questions: Sequence[Question], by: Partitioning | None, what: str
 ) -> Twice | None:
     """A table or all its parts, twice; None unless all are to be asked so, and they are not too many."""
     parts = parts_of(by)
+    if isinstance(epsilon, Rho):
+        return None
     if parts > MOST_LOOKS or (by and any(question.derive(table) is not table for question in questions)):
         return None
     composed = [question.composed(table.subject, epsilon) for question in questions]
@@ -156,7 +167,7 @@ def _asked_twice(
 
 def _twice(
     table: Facts,
-    epsilon: Epsilon,
+    epsilon: Asked,
     composed: Sequence[Composed[Answer | Answers]],
     by: Partitioning | None,
     columns: Sequence[str],
@@ -216,12 +227,10 @@ def _held(budgets: Iterable[Budget]) -> Iterator[None]:
 # ── planning: all of it is free ──────────────────────────────────────────────────────
 
 
-def expect(
-    table: Facts, epsilon: Epsilon, query: Question, size: int | None
-) -> ExpectedError | ExpectedErrors:
+def expect(table: Facts, epsilon: Asked, query: Question, size: int | None) -> ExpectedError | ExpectedErrors:
     """How far the answer of a query at ε will be off; of several, each by its name."""
     subject = _checked(query).derive(table).subject
-    if isinstance(query, Several):
+    if isinstance(query, Several) and not isinstance(epsilon, Rho):
         return expected_errors(query, subject, epsilon, size)
     return expected_error(Expecting(partial(query.expect, subject, epsilon)), epsilon, size)
 
@@ -238,6 +247,12 @@ def epsilon_for(
     )
 
 
+def rho_for(table: Facts, query: Question, error: object, confidence: object, size: int | None) -> Rho:
+    """The least ρ for which the query's error is at most this."""
+    subject = _checked(query).derive(table).subject
+    return least_rho(lambda at: Expecting(partial(query.expect, subject, at)), error, confidence, size)
+
+
 def _checked(query: Question) -> Question:
     if not isinstance(query, Query):
         raise BadQuery("planning needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
@@ -251,7 +266,7 @@ def _words(query: Question) -> str:
     return ", ".join(query.queries) if isinstance(query, Several) else query.words()
 
 
-def _noted(table: Facts, epsilon: Epsilon, what: str, reply: Callable[[], Reply]) -> Reply:
+def _noted(table: Facts, epsilon: Asked, what: str, reply: Callable[[], Reply]) -> Reply:
     """A reply, noted with what it was charged; or that it failed, if it may have been charged then."""
     if table.system is None:
         return reply()
@@ -271,7 +286,7 @@ def _noted(table: Facts, epsilon: Epsilon, what: str, reply: Callable[[], Reply]
 
 
 def _reply(
-    table: Facts, epsilon: Epsilon, queries: tuple[PrimitiveQuery, ...], by: Partitioning | None
+    table: Facts, epsilon: Asked, queries: tuple[PrimitiveQuery, ...], by: Partitioning | None
 ) -> Reply:
     """Send queries of a table or of its parts."""
     refuse_inside_a_lambda()
@@ -299,7 +314,7 @@ def _reply(
     return observation.released, observation.charged
 
 
-def _replies(table: Facts, epsilon: Epsilon, by: object, questions: Mapping[Any, Question]) -> Reply:
+def _replies(table: Facts, epsilon: Asked, by: object, questions: Mapping[Any, Question]) -> Reply:
     """Ask every part its query, one by one: for queries of a table made of the part.
 
     Costs what the parallel query costs, since siblings are charged their maximum.
@@ -337,22 +352,23 @@ def _difference(charged: Mapping[str, Fraction], debited: Mapping[str, Fraction]
 # ── refusing ─────────────────────────────────────────────────────────────────────────
 
 
-def refuse_unless_it_fits(table: Facts, epsilon: Epsilon) -> None:
+def refuse_unless_it_fits(table: Facts, epsilon: Asked) -> None:
     """BudgetExceeded unless a query at ε fits the budgets, those handed on among them."""
     left = table.left()
     if any(price > left[root] for root, price in table.prices(epsilon).items()):
         raise _too_expensive(table, epsilon)
 
 
-def _too_expensive(table: Facts, epsilon: Epsilon) -> BudgetExceeded:
+def _too_expensive(table: Facts, epsilon: Asked) -> BudgetExceeded:
     """⊥, with what it would have cost and what to do."""
     left, prices = table.left(), table.prices(epsilon)
     root = max(prices, key=lambda root: prices[root] - left[root])
     factor = table.scaling_factor()
     affordable = _affordable(table, epsilon, prices, left)
-    advice = f"ε ≤ {show_down(affordable)} would fit." if affordable else "Nothing is left to spend."
+    letter = "ρ" if isinstance(epsilon, Rho) else "ε"
+    advice = f"{letter} ≤ {show_down(affordable)} would fit." if affordable else "Nothing is left to spend."
     return BudgetExceeded(
-        f"ε = {show_up(epsilon)} on a table with scaling factor {factor} "
+        f"{show_at(epsilon)} on a table with scaling factor {factor} "
         f"would cost {show_up(prices[root])} of {table.root_labels()[root]!r}, "
         f"which has {show_down(left[root])} left. Nothing was charged. {advice}",
         price=prices[root],
@@ -361,9 +377,21 @@ def _too_expensive(table: Facts, epsilon: Epsilon) -> BudgetExceeded:
 
 
 def _affordable(
+    table: Facts, at: Asked, prices: Mapping[str, Fraction], left: Mapping[str, Fraction]
+) -> Fraction:
+    """An ε or a ρ that would fit: the largest, as a rule; 0 if none was found."""
+    if isinstance(at, Rho):
+        return _in_proportion(table, at, prices, left)
+    try:
+        return _less_the_excess(table, at, prices, left)
+    except BadEpsilon:  # too many digits: what is left is no ε
+        return _in_proportion(table, at, prices, left)
+
+
+def _less_the_excess(
     table: Facts, epsilon: Epsilon, prices: Mapping[str, Fraction], left: Mapping[str, Fraction]
 ) -> Fraction:
-    """An ε that would fit: the largest, as a rule; 0 if none was found.
+    """An ε that a pure budget has left.
 
     A price grows by at most the scaling factor times ε, and once a part
     leads its siblings by exactly that: so much less, and it is what is left.
@@ -378,3 +406,20 @@ def _affordable(
             break
         prices = table.prices(epsilon)
     return max(min(left.values()), ZERO) / factor
+
+
+def _in_proportion(
+    table: Facts, at: Asked, prices: Mapping[str, Fraction], left: Mapping[str, Fraction]
+) -> Fraction:
+    """An ε or a ρ that a concentrated budget has left: prices grow as ρ does, nearly as ε² does."""
+    for _ in range(8):
+        share = min([left[root] / price for root, price in prices.items() if price], default=ZERO)
+        root = share if isinstance(at, Rho) else Fraction(isqrt(int(share * 10**24)), 10**12)
+        found = rounded((at.amount if isinstance(at, Rho) else at) * root, up=False)
+        if not found:
+            break
+        at = Rho(found) if isinstance(at, Rho) else Epsilon(found)
+        prices = table.prices(at)
+        if all(price <= left[root] for root, price in prices.items()):
+            return found
+    return ZERO

@@ -29,9 +29,10 @@ from fpinq.client.histograms import BinAnswers, Distribution
 from fpinq.client.leaves import Leaf, is_number
 from fpinq.client.named import Named
 from fpinq.client.regressions import RegressionAnswers
-from fpinq.client.spelling import show_up
+from fpinq.client.spelling import show_at
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 
 # So many keys that are numbers stand at their places on an axis of numbers.
 MANY = 20
@@ -151,7 +152,7 @@ def _draw(
     answers: Answer | Answers,
     kind: str | None,
     confidence: Confidence,
-    epsilon: Fraction,
+    epsilon: Fraction | Rho,
     style: dict[str, Any],
 ) -> None:
     leaves, levels = list(answers.leaves()), answers.levels() if isinstance(answers, Answers) else ()
@@ -189,8 +190,8 @@ def _drawn(leaves: Sequence[Leaf], levels: Sequence[Answers], confidence: Confid
     )
 
 
-def _title(drawn: Drawn, epsilon: Fraction) -> str:
-    shown = f"ε = {show_up(epsilon)}"
+def _title(drawn: Drawn, epsilon: Fraction | Rho) -> str:
+    shown = show_at(epsilon)
     first = next((a for a in drawn.answers.values() if a.interval(drawn.confidence) is not None), None)
     if first is None:
         return shown

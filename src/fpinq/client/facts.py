@@ -22,10 +22,10 @@ from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign
 from fpinq.model.environments import Numbered, TableVariable
-from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Column, Expression, Schema
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount as Asked
 from fpinq.model.plans import Plan, Term, Transformation
 from fpinq.model.semantics import Told
 from fpinq.runtime import Observation
@@ -174,7 +174,7 @@ class Facts:
             for source, s in vector.items()
         }
 
-    def prices(self, epsilon: Epsilon) -> dict[str, Fraction]:
+    def prices(self, epsilon: Asked) -> dict[str, Fraction]:
         """What a query would add to each of the table's roots now."""
         if isinstance(self.binding, Unbound):
             return {}

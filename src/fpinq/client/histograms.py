@@ -17,12 +17,21 @@ from fpinq.client.shorthand import if_else
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
 from fpinq.client.trees import CountTree, best_tree, mean_variance
-from fpinq.client.uncertainty import ChosenCandidate, Expected, Normal, RangeNoise
+from fpinq.client.uncertainty import (
+    ChosenCandidate,
+    Expected,
+    GaussianNoise,
+    Normal,
+    NormalRange,
+    RangeNoise,
+    Uncertainty,
+)
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 from fpinq.noise import DiscreteLaplace
 from fpinq.runtime import Released
 
@@ -38,10 +47,10 @@ class BinAnswers(Answers):
     def __init__(
         self,
         answers: Mapping[Any, Answer],
-        epsilon: Fraction,
+        epsilon: Fraction | Rho,
         charged: Charged,
         tree: CountTree,
-        scale: Fraction,
+        scale: Fraction | GaussianNoise,
         of: str = "",
     ) -> None:
         super().__init__(answers, epsilon, charged, ("bin_lower", "bin_upper"))
@@ -78,7 +87,11 @@ class BinAnswers(Answers):
             raise BadQuery("an empty range: lower must be below upper")
         values = [answer.value for answer in list(self.values())[first:last]]
         total = sum(values) if all(type(value) is int for value in values) else math.fsum(values)
-        noise = RangeNoise(self._tree, first, last, self._scale)
+        noise: Uncertainty
+        if isinstance(self._scale, Fraction):
+            noise = RangeNoise(self._tree, first, last, self._scale)
+        else:
+            noise = NormalRange(self._tree, first, last, self._scale)
         return Answer(total, self.epsilon, self.charged, noise)
 
 

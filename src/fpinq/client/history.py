@@ -16,6 +16,7 @@ from fpinq.client.amounts import Amount
 from fpinq.client.columns import Columns, Confidence, Tabular
 from fpinq.client.shown import html_table, text_table
 from fpinq.client.systems import System
+from fpinq.model.notions import Rho
 
 ZERO = Fraction(0)
 # So many amounts are remembered: of many queries, or of few that were charged to many roots.
@@ -31,7 +32,7 @@ class Asked(NamedTuple):
     at: datetime
     table: str
     what: str
-    epsilon: Fraction
+    epsilon: Fraction | Rho
     roots: tuple[str, ...]
     charged: Mapping[str, Fraction] | None
 
@@ -76,7 +77,7 @@ def notes_of(system: System) -> Notes:
 
 
 def noted(
-    system: System, table: str, what: str, epsilon: Fraction, roots: Sequence[str]
+    system: System, table: str, what: str, epsilon: Fraction | Rho, roots: Sequence[str]
 ) -> Callable[[Mapping[str, Fraction] | None], None]:
     """Notes, when it is told what a query was charged, that it was asked."""
     at = datetime.now(UTC)
@@ -133,7 +134,8 @@ def _rows(
     """A row for each query, the last one first: going back, what it cost was still there."""
     left = dict(left)
     for one in reversed(asked):
-        row = {"at": one.at, "table": one.table, "asked": one.what, "epsilon": Amount(one.epsilon)}
+        at = one.epsilon if isinstance(one.epsilon, Rho) else Amount(one.epsilon)
+        row: dict[str, Any] = {"at": one.at, "table": one.table, "asked": one.what, "epsilon": at}
         for root, label in labels.items():
             of = "" if len(labels) == 1 else f"_{label}"
             row[f"charged{of}"] = None if one.charged is None else Amount(one.cost(root))

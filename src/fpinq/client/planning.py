@@ -13,13 +13,15 @@ from fpinq.client.named import Split
 from fpinq.client.queries import Prepared, Query
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, plain
 from fpinq.client.several import Several
-from fpinq.client.spelling import show_up
+from fpinq.client.spelling import show_at
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, Number, exact_confidence
 from fpinq.model.epsilon import DIGITS, Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount as Asked
+from fpinq.model.notions import Rho
 
 SIGNIFICANT = 4
 
@@ -28,7 +30,7 @@ SIGNIFICANT = 4
 class ExpectedError:
     """How far an answer at ε will be off. Prints as `± 30`, the half-width of its 95 % interval."""
 
-    epsilon: Fraction
+    epsilon: Fraction | Rho
     expected: Expected
 
     @property
@@ -62,7 +64,7 @@ class ExpectedError:
         return " ".join(text for text in (f"± {show_number(half, half)}", self.note) if text)
 
     def __repr__(self) -> str:
-        return f"<{self}, ε = {show_up(self.epsilon)}>"
+        return f"<{self}, {show_at(self.epsilon)}>"
 
 
 class ExpectedErrors(Mapping[str, ExpectedError]):
@@ -115,7 +117,7 @@ class Expecting(NamedTuple):
 
 
 def expected_error(
-    prepared: Prepared[Answer | Answers] | Expecting, epsilon: Epsilon, size: object
+    prepared: Prepared[Answer | Answers] | Expecting, epsilon: Asked, size: object
 ) -> ExpectedError:
     """The error of a query at ε, for an assumed number of records."""
     return ExpectedError(epsilon, prepared.expect(checked_size(size)))
@@ -139,6 +141,18 @@ def epsilon_for(
     )
 
 
+def rho_for(
+    query: Query[Answer | Answers], *, error: object, confidence: object = None, size: int | None = None
+) -> Rho:
+    """The least ρ (to four digits) for which a query's error is at most this, as `epsilon_for` says of ε."""
+    if not isinstance(query, Query):
+        raise BadQuery("rho_for needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
+    if query.of_columns:
+        raise BadQuery("this depends on the table's columns: ask table.rho_for(…)")
+    subject = Anything.bounded_by(getattr(query, "bounds", None))
+    return least_rho(lambda at: Expecting(partial(query.expect, subject, at)), error, confidence, size)
+
+
 class Anything(Subject):
     """No table in particular: every expression is a number, whole if its bounds are."""
 
@@ -160,13 +174,33 @@ def least_epsilon(
     size: object,
 ) -> Fraction:
     """The least ε of four digits whose error is small enough; the error falls as ε grows."""
+    return _least(lambda amount: (Epsilon(amount), prepare(Epsilon(amount))), error, confidence, size)
+
+
+def least_rho(
+    prepare: Callable[[Rho], Prepared[Answer | Answers] | Expecting],
+    error: object,
+    confidence: object,
+    size: object,
+) -> Rho:
+    """The least ρ of four digits whose error is small enough."""
+    least = _least(lambda amount: (Rho(amount), prepare(Rho(amount))), error, confidence, size)
+    return Rho(Fraction(least.numerator, least.denominator))
+
+
+def _least(
+    prepare: Callable[[Fraction], tuple[Fraction | Rho, Prepared[Answer | Answers] | Expecting]],
+    error: object,
+    confidence: object,
+    size: object,
+) -> Fraction:
     wanted = checked_error(error)
     exactly = None if confidence is None else exact_confidence(confidence)
     assumed = checked_size(size)
 
     def reached(amount: Fraction) -> bool:
-        epsilon = Epsilon(amount)
-        expected = ExpectedError(epsilon, prepare(epsilon).expect(assumed))
+        at, prepared = prepare(amount)
+        expected = ExpectedError(at, prepared.expect(assumed))
         found = expected.standard_error if exactly is None else expected.half_width(exactly)
         if found is None:
             raise BadQuery(f"this error cannot be planned: {_missing(expected, exactly, assumed)}")
@@ -174,7 +208,7 @@ def least_epsilon(
 
     exponent = next((e for e in range(-DIGITS, DIGITS) if reached(Fraction(10) ** e)), None)
     if exponent is None:
-        raise BadQuery("no ε makes the error that small")
+        raise BadQuery("no ε, and no ρ, makes the error that small")
     if exponent == -DIGITS:
         return Amount(Fraction(10) ** exponent)
     unit: Fraction = Fraction(10) ** (exponent - SIGNIFICANT)

@@ -30,6 +30,7 @@ from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount, Rho
 from fpinq.model.queries import PrimitiveQuery, SimpleQuery
 from fpinq.runtime import Released
 
@@ -90,8 +91,12 @@ class Query(ABC, Generic[A]):
         """The two queries that this is better asked as, one after the other; None if there are none."""
         return None
 
-    def expect(self, subject: Subject, epsilon: Epsilon, size: int | None) -> Expected:
+    def expect(self, subject: Subject, epsilon: Amount, size: int | None) -> Expected:
         """How far the answer will be off, as it is asked."""
+        if isinstance(epsilon, Rho):
+            from fpinq.client.concentrated import prepare_at_rho  # which reads these queries at ρ
+
+            return prepare_at_rho(self, subject, epsilon).expect(size)
         composed = self.composed(subject, epsilon)
         return (self.prepare(subject, epsilon) if composed is None else composed).expect(size)
 
@@ -228,7 +233,7 @@ class Average(Query[Answer]):
     once: bool = False
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
-        clamped = self._clamp(subject)
+        clamped = self.clamped(subject)
         primitive = primitives.Moments(clamped, 1)
         width = finite(clamped.width * clamped.step, "an average")
 
@@ -242,7 +247,7 @@ class Average(Query[Answer]):
         return Prepared(primitive, read, expect)
 
     def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[Answer] | None:
-        clamped = self._clamp(subject)
+        clamped = self.clamped(subject)
         width = finite(clamped.width * clamped.step, "an average")
 
         def expect(size: int | None) -> Expected:
@@ -250,7 +255,8 @@ class Average(Query[Answer]):
 
         return None if self.once else looks.average(clamped, epsilon, expect)
 
-    def _clamp(self, subject: Subject) -> Clamp:
+    def clamped(self, subject: Subject) -> Clamp:
+        """What is averaged, on its grid."""
         cell = subject.cell(self.of, "average")
         return clamp(cell, subject.bounds(cell, self.bounds))
 
@@ -270,7 +276,7 @@ class Variance(Query[Answer]):
     once: bool = False
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
-        clamped = self._clamp(subject)
+        clamped = self.clamped(subject)
         primitive = primitives.Moments(clamped, 2)
         square = finite((clamped.width * clamped.step) ** 2, "a variance")
 
@@ -285,7 +291,7 @@ class Variance(Query[Answer]):
         return Prepared(primitive, read, expect)
 
     def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[Answer] | None:
-        clamped = self._clamp(subject)
+        clamped = self.clamped(subject)
         square = finite((clamped.width * clamped.step) ** 2, "a variance")
 
         def expect(size: int | None) -> Expected:
@@ -294,7 +300,8 @@ class Variance(Query[Answer]):
 
         return None if self.once else looks.variance(clamped, epsilon, expect)
 
-    def _clamp(self, subject: Subject) -> Clamp:
+    def clamped(self, subject: Subject) -> Clamp:
+        """What varies, on its grid."""
         cell = subject.cell(self.of, "variance")
         return clamp(cell, subject.bounds(cell, self.bounds), squared=True)
 
@@ -309,7 +316,7 @@ class StandardDeviation(Query[Answer]):
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
         prepared = self._squared.prepare(subject, epsilon)
-        return Prepared(prepared.primitive, _root(prepared.read), _root_expected(prepared.expect, epsilon))
+        return Prepared(prepared.primitive, root_of(prepared.read), root_expected(prepared.expect, epsilon))
 
     def composed(self, subject: Subject, epsilon: Epsilon) -> Composed[Answer] | None:
         squared = self._squared.composed(subject, epsilon)
@@ -318,16 +325,16 @@ class StandardDeviation(Query[Answer]):
 
         def then(seen: Released) -> Second[Answer]:
             second = squared.then(seen)
-            return Second(second.primitive, _root(second.read))
+            return Second(second.primitive, root_of(second.read))
 
-        return Composed(squared.first, squared.epsilons, then, _root_expected(squared.expect, epsilon))
+        return Composed(squared.first, squared.epsilons, then, root_expected(squared.expect, epsilon))
 
     @property
     def _squared(self) -> Variance:
         return Variance(self.of, self.bounds, self.once)
 
 
-def _root(read: Callable[[Released, Charged], Answer]) -> Callable[[Released, Charged], Answer]:
+def root_of(read: Callable[[Released, Charged], Answer]) -> Callable[[Released, Charged], Answer]:
     """How to read the square root of an answer."""
 
     def read_root(released: Released, charged: Charged) -> Answer:
@@ -337,9 +344,11 @@ def _root(read: Callable[[Released, Charged], Answer]) -> Callable[[Released, Ch
     return read_root
 
 
-def _root_expected(
-    expect: Callable[[int | None], Expected], epsilon: Epsilon
+def root_expected(
+    expect: Callable[[int | None], Expected], epsilon: Amount
 ) -> Callable[[int | None], Expected]:
+    """How far off the square root of an answer will be."""
+
     def expect_root(size: int | None) -> Expected:
         squared = expect(size)
         if squared.uncertainty is None:

@@ -20,6 +20,7 @@ from fpinq.client.uncertainty import Expected, Normal
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery, suggest
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 from fpinq.runtime import Released
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Terms(Answers):
     """Terms of a regression: by their names, or by the functions that they were given as."""
 
     def __init__(
-        self, answers: Mapping[str, Answer], epsilon: Fraction, charged: Charged, given: Given = ()
+        self, answers: Mapping[str, Answer], epsilon: Fraction | Rho, charged: Charged, given: Given = ()
     ) -> None:
         super().__init__(answers, epsilon, charged, ("term",))
         self._given = given

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from fpinq.model.epsilon import decimal_down
 from fpinq.model.expressions import Column, Expression, Literal
+from fpinq.model.notions import Rho
 
 _INFIX = {
     "or": ("|", 1),
@@ -63,6 +64,11 @@ def show_down(amount: Fraction) -> str:
     """What is left, exactly where a short decimal is exact, else rounded down."""
     text = decimal_down(amount)
     return text if Fraction(text) == amount else f"{amount} (about {text})"
+
+
+def show_at(at: Fraction | Rho) -> str:
+    """What was asked at: ε = 0.1 or ρ = 0.001."""
+    return f"ρ = {show_up(at.amount)}" if isinstance(at, Rho) else f"ε = {show_up(at)}"
 
 
 def show_up(amount: Fraction) -> str:

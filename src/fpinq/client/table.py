@@ -39,11 +39,12 @@ from fpinq.client.several import Several
 from fpinq.client.shown import html_facts
 from fpinq.client.tracing import called, called_or_constant, named, row, trace
 from fpinq.engines.text import Dialect
-from fpinq.model import epsilon as exact
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadEpsilon, BadQuery, BadTransformation, ProgramError
 from fpinq.model.expressions import Column, Expression, Type
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount as Asked
+from fpinq.model.notions import Rho, asked_at
 from fpinq.model.transformations import (
     Aggregates,
     Except,
@@ -374,6 +375,12 @@ class Table:
         """
         return asking.epsilon_for(self.facts, query, error, confidence, size)
 
+    def rho_for(
+        self, query: Question, *, error: object, confidence: object = None, size: int | None = None
+    ) -> Rho:
+        """The least ρ (to four digits) for which a query's error is at most this, with this confidence."""
+        return asking.rho_for(self.facts, query, error, confidence, size)
+
     def sql(self, text: str, /, epsilon: object = None, **tables: Any) -> Answers:
         """The answers of a SELECT about this table, whatever FROM calls it: by the names of its columns.
 
@@ -489,7 +496,7 @@ class Table:
         from fpinq.client.counting import Top, top_by_score
 
         if not isinstance(f, Symbolic) and groups.arity(f) == 2:
-            return top_by_score(self.facts, _exactly(epsilon), k, f, candidates, bounds)
+            return top_by_score(self.facts, _only_epsilon(epsilon), k, f, candidates, bounds)
         if bounds is not None:
             raise BadQuery(
                 "bounds are those of a score, lambda x, candidate: …; values are counted without any"
@@ -608,12 +615,19 @@ def _inside_a_function(column: str) -> str:
     )
 
 
-def _exactly(epsilon: object) -> Epsilon:
-    """An exact ε; BadEpsilon says that it comes first, if this was meant to be something else."""
+def _exactly(epsilon: object) -> Asked:
+    """An exact ε or ρ; BadEpsilon says that it comes first, if this was meant to be something else."""
     try:
-        return exact.epsilon(plain_amount(epsilon))
+        return asked_at(plain_amount(epsilon))
     except BadEpsilon as error:
         raise BadEpsilon(f"{misplaced(epsilon)}{error}") from None
+
+
+def _only_epsilon(epsilon: object) -> Epsilon:
+    exactly = _exactly(epsilon)
+    if isinstance(exactly, Rho):
+        raise BadQuery("the top by score cannot be asked at ρ: ask it at an ε")
+    return exactly
 
 
 def _facts(other: object, what: str) -> Facts:

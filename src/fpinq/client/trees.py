@@ -214,15 +214,22 @@ class CountTree:
 @lru_cache(maxsize=1024)
 def best_tree(bins: int, epsilon: Fraction, *, points: bool = False) -> CountTree:
     """The tree whose ranges (or with points, whose cumulative counts) have the least mean squared error."""
-    trees = [CountTree(bins, max(bins, 2), 1)]
-    for height in range(2, min(MAX_HEIGHT, bins.bit_length()) + 1):
-        branching = max(2, math.ceil(round(bins ** (1 / height), 9)))
-        trees.append(CountTree(bins, branching, height))
 
     def error(tree: CountTree) -> float:
         return mean_variance(tree, points=points) * DiscreteLaplace(tree.height / epsilon).variance
 
-    return min(trees, key=error)  # the first of equals: none at all where noise is too small for floats
+    return min(
+        trees_over(bins), key=error
+    )  # the first of equals: none at all where noise is too small for floats
+
+
+def trees_over(bins: int) -> list[CountTree]:
+    """A tree of each height over so many bins, that of the bins alone first."""
+    trees = [CountTree(bins, max(bins, 2), 1)]
+    for height in range(2, min(MAX_HEIGHT, bins.bit_length()) + 1):
+        branching = max(2, math.ceil(round(bins ** (1 / height), 9)))
+        trees.append(CountTree(bins, branching, height))
+    return trees
 
 
 def mean_variance(tree: CountTree, *, points: bool = False) -> float:

@@ -4,20 +4,24 @@ A count or a sum is an integer plus discrete Laplace noise: its interval is
 exact. A range is the sum of several such draws; its interval corrects the
 normal one for their heavier tails. An average or a variance is a quotient of
 such integers; its interval is first-order, with the exact tail of the Laplace
-combination it amounts to. Those two say that they are approximate.
+combination it amounts to. Those two say that they are approximate. At ρ draws are
+discrete Gaussians: alone exact, and added up normal.
 """
 
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fpinq.client.trees import CountTree, Spread
 from fpinq.model.epsilon import rational
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
 from fpinq.noise import DiscreteLaplace
+
+if TYPE_CHECKING:
+    from fpinq.noise.gaussian import DiscreteGaussian
 
 Number = int | float | Fraction
 
@@ -60,6 +64,88 @@ class LaplaceNoise:
         elif isinstance(value, float):
             t = float(t)
         return value - t, value + t
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """One discrete Gaussian draw, in units of a step: exact. Without a variance there is no noise at all."""
+
+    variance: Fraction | None
+    step: Fraction = Fraction(1)
+    approximate = False
+
+    def standard_error(self) -> float:
+        """σ steps, but for very little noise."""
+        return 0.0 if self.variance is None else gaussian(self.variance).standard_deviation * float(self.step)
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
+        """value ± the least t with P[|noise| ≤ t] ≥ confidence."""
+        t: Number = 0 if self.variance is None else gaussian_interval(self.variance, confidence) * self.step
+        if type(value) is int and self.step == 1:
+            t = int(t)
+        elif isinstance(value, float):
+            t = float(t)
+        return value - t, value + t
+
+
+@dataclass(frozen=True)
+class NormalWithin:
+    """Off by about a normal draw, within bounds."""
+
+    deviation: float
+    lower: float
+    upper: float
+    approximate = True
+
+    @classmethod
+    def of(cls, weights: Sequence[float], bounds: "LaplaceCombination") -> "NormalWithin":
+        """Off by Σ wᵢ·Zᵢ, normal draws of deviation 1, within the bounds of another error."""
+        return cls(math.hypot(*weights), bounds.lower, bounds.upper)
+
+    def standard_error(self) -> float:
+        """The deviation, or what the bounds leave of it."""
+        return min(self.deviation, (self.upper - self.lower) / 2)
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[float, float]:
+        """value ± the normal quantile, cut at the bounds."""
+        t = self.deviation * normal_quantile(confidence)
+        return max(self.lower, value - t), min(self.upper, value + t)
+
+
+@dataclass(frozen=True)
+class NormalRange:
+    """Off by a sum of Gaussian draws with the weights that a range of bins has in a tree, within bounds."""
+
+    tree: CountTree
+    first: int
+    last: int
+    noise: GaussianNoise
+    unit: float = 1.0
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @property
+    def approximate(self) -> bool:
+        """Only a single draw is not."""
+        return self._spread().number > 1 or self.unit != 1
+
+    def standard_error(self) -> float:
+        """The root of Σ wᵢ² variances, or what the bounds leave of it."""
+        spread = self.noise.standard_error() * math.sqrt(self._spread().squares)
+        return min(self.unit * spread, (self.upper - self.lower) / 2)
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
+        """value ± what the draws stay within, cut at the bounds."""
+        if not self.approximate:
+            return self.noise.interval(value, confidence)
+        spread = self.noise.standard_error() * math.sqrt(self._spread().squares)
+        t: Number = self.unit * spread * normal_quantile(confidence)
+        if type(value) is int:
+            t = math.ceil(t)
+        return max(self.lower, value - t), min(self.upper, value + t)
+
+    def _spread(self) -> Spread:
+        return self.tree.spread(self.first, self.last)
 
 
 @dataclass(frozen=True)
@@ -224,6 +310,20 @@ def exact_confidence(confidence: object) -> Fraction:
 def laplace_interval(scale: Fraction, confidence: Fraction) -> int:
     """The least t with P[|noise| ≤ t] ≥ confidence; the same for all bins of a histogram."""
     return DiscreteLaplace(scale).interval(confidence)
+
+
+@lru_cache(maxsize=4096)
+def gaussian(variance: Fraction) -> "DiscreteGaussian":
+    """The distribution of one draw; the same for all bins of a histogram."""
+    from fpinq.noise.gaussian import DiscreteGaussian  # most programs never ask at ρ
+
+    return DiscreteGaussian(variance)
+
+
+@lru_cache(maxsize=4096)
+def gaussian_interval(variance: Fraction, confidence: Fraction) -> int:
+    """The least t with P[|noise| ≤ t] ≥ confidence."""
+    return gaussian(variance).interval(confidence)
 
 
 @lru_cache(maxsize=4096)
