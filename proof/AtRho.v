@@ -236,11 +236,6 @@ Section AtRho.
 
   Open Scope Z_scope.
 
-  (** The variance at ρ is asked in Lagrange's basis at the ends and the middle. *)
-  Definition lagrange (c : Clamp (record := record)) : list (Z -> Z) :=
-    let t x := x - lower c in let w := width c in
-    [fun x => (w - t x) * (w - 2 * t x); fun x => 4 * (t x * (w - t x)); fun x => t x * (2 * t x - w)].
-
   Definition squares_of {A} (gs : list (A -> Z)) (x : A) : Z := fold_right (fun g n => g x * g x + n) 0 gs.
 
   Lemma statistic_squared (c : Clamp (record := record)) gs d : 0 <= d ->
@@ -260,16 +255,24 @@ Section AtRho.
     rewrite IH by (intros h Hh; apply H; right; exact Hh). destruct (H g (or_introl eq_refl)) as [-> | ->]; reflexivity.
   Qed.
 
+  (** What the squares beside the products can be. *)
+  Fixpoint squares_squared (fs : list (Factor (record := record))) : Z :=
+    match fs with
+    | [] => 0
+    | f :: fs => let s := Z.of_N (beside f) * (width (clamped_by f) * width (clamped_by f)) in s * s + squares_squared fs
+    end.
+
+  (** Δ₂ *)
   Definition squared_sensitivity (q : query (record := record)) : Z :=
     match q with
     | Tree _ _ height => Z.of_nat height
+    | Lagrange c => width c * width c * (width c * width c)
+    | CrossMoments fs w => Z.of_N w * reach fs * (Z.of_N w * reach fs) + squares_squared fs
     | _ => sensitivity q * sensitivity q
     end.
 
-  Definition coordinates_at_rho (q : query (record := record)) : list (record -> Z) :=
-    match q with Variance c => statistic c (lagrange c) | _ => coordinates q end.
-
-  Lemma lagrange_bounded (c : Clamp (record := record)) r : squared (statistic c (lagrange c)) r <= width c * width c * (width c * width c).
+  Lemma lagrange_squared (c : Clamp (record := record)) r :
+    squared (coordinates (Lagrange c)) r <= width c * width c * (width c * width c).
   Proof.
     apply statistic_squared; [pose proof (Z.square_nonneg (width c)); nia|]. intros x Hx.
     unfold squares_of, lagrange, width. cbn [fold_right]. set (t := x - lower c). set (s := upper c - x).
@@ -279,6 +282,52 @@ Section AtRho.
     assert (Q : (t + s) * (t + s) * ((t + s) * (t + s)) - (s * (s - t) * (s * (s - t)) + (4 * (t * s) * (4 * (t * s)) + (t * (t - s) * (t * (t - s)) + 0)))
       = 6 * (t * s) * ((t - s) * (t - s))) by ring.
     pose proof (Z.square_nonneg (t - s)). pose proof (Z.mul_nonneg_nonneg _ _ P H1). lia.
+  Qed.
+
+  Lemma squares_of_app {A} (gs hs : list (A -> Z)) x : squares_of (gs ++ hs) x = squares_of gs x + squares_of hs x.
+  Proof. unfold squares_of. induction gs as [|g gs IH]; simpl; [reflexivity|]. rewrite IH. lia. Qed.
+
+  (** By Cauchy: no more than the square of what there is in L1. *)
+  Lemma squares_of_spread {A} (gs : list (A -> Z)) x : squares_of gs x <= spread gs x * spread gs x.
+  Proof.
+    assert (P : 0 <= spread gs x) by (unfold spread; clear; induction gs; simpl; lia).
+    unfold squares_of, spread in *. induction gs as [|g gs IH]; cbn [fold_right] in *; [lia|].
+    assert (0 <= fold_right (fun g n => Z.abs (g x) + n) 0 gs) by (clear; induction gs; simpl; lia).
+    specialize (IH H). pose proof (Z.abs_square (g x)). nia.
+  Qed.
+
+  Lemma jointly_squared fs gs (r : record) : squared (map (jointly fs) gs) r =
+    match all_points fs r with Some xs => squares_of gs xs | None => 0 end.
+  Proof.
+    unfold squared, squares_of. induction gs as [|g gs IH]; cbn [map fold_right]; [destruct (all_points fs r); reflexivity|].
+    rewrite IH. unfold jointly. destruct (all_points fs r); reflexivity.
+  Qed.
+
+  Lemma squares_reached (fs : list (Factor (record := record))) r xs : all_points fs r = Some xs ->
+    squares_of (squares fs) xs <= squares_squared fs.
+  Proof.
+    revert xs. induction fs as [|f fs IH]; intros xs; cbn [all_points]; [intros E; unfold squares_of; simpl; lia|].
+    destruct (point (clamped_by f) r) as [x|] eqn:P; [|discriminate]. destruct (all_points fs r) as [ys|]; [|discriminate].
+    intros E. injection E as <-. specialize (IH ys eq_refl). cbn [squares squares_squared]. rewrite squares_of_app.
+    assert (T : squares_of (map (fun g xs => g (tl xs)) (squares fs)) (x :: ys) = squares_of (squares fs) ys).
+    { unfold squares_of. clear. induction (squares fs) as [|g gs IH]; simpl; auto. rewrite IH. reflexivity. }
+    rewrite T. pose proof (centred_bounded _ x (point_range _ _ _ P)) as C. apply Z.abs_le in C.
+    destruct (beside f) as [|w]; unfold squares_of in *; cbn [fold_right hd]; [nia|].
+    set (W := width (clamped_by f) * width (clamped_by f)) in *. set (z := centred (clamped_by f) x) in *.
+    set (n := Z.of_N (N.pos w)). assert (0 <= n) by (unfold n; lia). clearbody n z W.
+    assert (z * z <= W * W) by nia. assert (n * z * (n * z) <= n * W * (n * W)) by nia. lia.
+  Qed.
+
+  Lemma squares_squared_nonneg (fs : list (Factor (record := record))) : 0 <= squares_squared fs.
+  Proof. induction fs as [|f fs IH]; cbn [squares_squared]; [lia|]. cbv zeta. nia. Qed.
+
+  Lemma cross_squared fs w (r : record) : squared (coordinates (CrossMoments fs w)) r <= squared_sensitivity (CrossMoments fs w).
+  Proof.
+    cbn [coordinates squared_sensitivity]. rewrite jointly_squared. pose proof (squares_squared_nonneg fs).
+    destruct (all_points fs r) as [xs|] eqn:E; [|nia].
+    destruct (cross_reached fs r xs E) as [P _]. unfold cross. rewrite squares_of_app.
+    pose proof (squares_of_spread (map (fun g xs => Z.of_N w * g xs) (products fs)) xs) as S. rewrite spread_weighted, P in S.
+    pose proof (squares_reached fs r xs E). lia.
   Qed.
 
   Lemma by_contribution coordinates d (r : record) : 0 <= d -> contribution coordinates r <= d -> squared coordinates r <= d * d.
@@ -303,16 +352,16 @@ Section AtRho.
   (** What a query at ρ releases of a table. *)
   Lemma squared_bounded q : match q with
     | Rank _ _ | Ranks _ _ | Brackets _ _ | Depth _ _ | Choice _ _ | Balance _ _ _ _ _ => True
-    | _ => forall r, squared (coordinates_at_rho q) r <= squared_sensitivity q end.
+    | _ => forall r, squared (coordinates q) r <= squared_sensitivity q end.
   Proof.
-    destruct q; auto; intros r; unfold coordinates_at_rho, squared_sensitivity; cbn [sensitivity].
+    destruct q; auto; intros r; try apply cross_squared; unfold squared_sensitivity; cbn [sensitivity].
     - apply by_contribution; [lia|]. cbn. lia.
     - apply by_contribution; [unfold magnitude; lia|apply sum_bounded].
     - apply by_contribution; [pose proof (bounds of); unfold width; lia|apply average_bounded].
-    - apply lagrange_bounded.
+    - apply by_contribution; [pose proof (bounds of); unfold width; nia|apply variance_bounded].
+    - apply lagrange_squared.
     - apply by_contribution; [|apply summary_bounded]. pose proof (bounds of). unfold summary_width, width. destruct squares; nia.
     - apply by_contribution; [pose proof (bounds of); unfold width; lia|apply offset_bounded].
-    - apply by_contribution; [apply cross_sensitivity_nonneg|apply cross_bounded].
     - apply by_contribution; [lia|apply tally_bounded].
     - apply by_contribution; [lia|apply frequencies_bounded].
     - rewrite squared_of_bits; [apply tree_bounded|]. apply bits_of_bins, tree_bits.
@@ -362,7 +411,7 @@ Section AtRho.
   Definition at_rho (q : query (record := record)) : RhoMechanism (list Z) :=
     match q as q return (match q with
       | Rank _ _ | Ranks _ _ | Brackets _ _ | Depth _ _ | Choice _ _ | Balance _ _ _ _ _ => True
-      | _ => forall r, squared (coordinates_at_rho q) r <= squared_sensitivity q end) -> RhoMechanism (list Z) with
+      | _ => forall r, squared (coordinates q) r <= squared_sensitivity q end) -> RhoMechanism (list Z) with
     | Rank c f => fun _ => alone_at_rho (rank_at_rho c f)
     | Ranks c fs => fun _ => shares_at_rho (map (rank_at_rho c) fs)
     | Brackets c fs => fun _ => shares_at_rho (flat_map (bracket_at_rho c) fs)
@@ -370,6 +419,6 @@ Section AtRho.
         (near_apart _ 1 (depth_near c n)))
     | Choice c cs => fun _ => alone_at_rho (choice_at_rho c cs)
     | Balance _ _ _ _ _ as q => fun _ => weakened (released q)
-    | q => gaussian_sums (coordinates_at_rho q) (squared_sensitivity q)
+    | q => gaussian_sums (coordinates q) (squared_sensitivity q)
     end (squared_bounded q).
 End AtRho.

@@ -30,6 +30,7 @@ Section Queries.
     | Sum (of : Clamp)
     | Average (of : Clamp)                         (* Moments of degree 1 *)
     | Variance (of : Clamp)                        (* Moments of degree 2 *)
+    | Lagrange (of : Clamp)
     | Summary (of : Clamp) (squares : bool)        (* of degree 2 if so *)
     | Offset (of : Clamp)
     | CrossMoments (of : list Factor) (weight : N)
@@ -70,6 +71,14 @@ Section Queries.
   Definition bernstein2 (c : Clamp) : list (Z -> Z) :=
     [fun x => (upper c - x) * (upper c - x); fun x => 2 * ((x - lower c) * (upper c - x));
      fun x => (x - lower c) * (x - lower c)].
+
+  (** Lagrange's basis at the bounds and the middle between them. *)
+  Definition lagrange (c : Clamp) : list (Z -> Z) :=
+    let t x := x - lower c in let w := width c in
+    [fun x => (w - t x) * (w - 2 * t x); fun x => 4 * (t x * (w - t x)); fun x => t x * (2 * t x - w)].
+  Definition lagrange_at (w t : Z) : Z := w * w + 2 * t * (w - 2 * t).
+  Definition lagrange_sensitivity (c : Clamp) : Z :=
+    Z.max (lagrange_at (width c) (width c / 4)) (lagrange_at (width c) (width c / 4 + 1)).
 
   Definition indicator (p : Z -> bool) (x : Z) : Z := if p x then 1 else 0.
   Definition bins (group : Z -> Z) (names : list Z) : list (Z -> Z) :=
@@ -432,6 +441,7 @@ Section Queries.
     | Sum c => magnitude c
     | Average c => width c
     | Variance c => width c * width c
+    | Lagrange c => lagrange_sensitivity c
     | Summary c squares => summary_width c squares
     | Offset c => width c
     | CrossMoments fs w => cross_sensitivity fs w
@@ -451,6 +461,7 @@ Section Queries.
     | Sum c => statistic c [fun x => x]
     | Average c => statistic c (bernstein1 c)
     | Variance c => statistic c (bernstein2 c)
+    | Lagrange c => statistic c (lagrange c)
     | Summary c squares => statistic c (summary_basis c squares) ++ [missing c (summary_width c squares)]
     | Offset c => statistic c [fun x => 2 * x - lower c - upper c] ++ [missing c (width c)]
     | CrossMoments fs w => map (jointly fs) (cross fs w)
@@ -476,6 +487,36 @@ Section Queries.
   Proof.
     pose proof (bounds c). apply statistic_contribution; [unfold width; nia|]. intros x Hx.
     unfold bernstein2, width. cbn [fold_right]. rewrite !Z.abs_eq by nia. nia.
+  Qed.
+
+  (** The most is at a quarter of the width, or beside it. *)
+  Lemma lagrange_most w t : 0 <= w -> lagrange_at w t <= Z.max (lagrange_at w (w / 4)) (lagrange_at w (w / 4 + 1)).
+  Proof.
+    intros Hw. unfold lagrange_at. pose proof (Z.div_mod w 4 ltac:(lia)) as E. pose proof (Z.mod_pos_bound w 4 ltac:(lia)) as M.
+    set (m := w / 4) in *. set (r := w mod 4) in *. clearbody m r. destruct (Z.le_gt_cases t m) as [L|L].
+    - apply Z.le_trans with (w * w + 2 * m * (w - 2 * m)); [|lia].
+      assert (0 <= (m - t) * (2 * w - 4 * (m + t))) by (apply Z.mul_nonneg_nonneg; lia). lia.
+    - apply Z.le_trans with (w * w + 2 * (m + 1) * (w - 2 * (m + 1))); [|lia].
+      assert (0 <= (t - (m + 1)) * (4 * (m + 1 + t) - 2 * w)) by (apply Z.mul_nonneg_nonneg; lia). lia.
+  Qed.
+
+  Lemma lagrange_bounded c r : contribution (coordinates (Lagrange c)) r <= lagrange_sensitivity c.
+  Proof.
+    pose proof (bounds c) as B. assert (W : 0 <= width c) by (unfold width; lia).
+    apply statistic_contribution.
+    - unfold lagrange_sensitivity. pose proof (lagrange_most (width c) 0 W). unfold lagrange_at at 1 in H. nia.
+    - intros x Hx. unfold lagrange_sensitivity, lagrange. cbn [fold_right]. set (w := width c) in *. set (t := x - lower c).
+      assert (0 <= t <= w) by (unfold t, w, width; lia). clearbody t w.
+      pose proof (lagrange_most w t W) as M1. pose proof (lagrange_most w (w - t) W) as M2. unfold lagrange_at in M1 at 1, M2 at 1.
+      assert (0 <= t * (w - t)) by (apply Z.mul_nonneg_nonneg; lia).
+      rewrite (Z.abs_eq (4 * (t * (w - t)))) by lia.
+      destruct (Z.le_gt_cases (2 * t) w) as [L|L].
+      + assert (0 <= (w - t) * (w - 2 * t)) by (apply Z.mul_nonneg_nonneg; lia).
+        assert (0 <= t * (w - 2 * t)) by (apply Z.mul_nonneg_nonneg; lia).
+        rewrite Z.abs_eq, Z.abs_neq by lia. lia.
+      + assert (0 <= (w - t) * (2 * t - w)) by (apply Z.mul_nonneg_nonneg; lia).
+        assert (0 <= t * (2 * t - w)) by (apply Z.mul_nonneg_nonneg; lia).
+        rewrite Z.abs_neq, Z.abs_eq by lia. lia.
   Qed.
 
   Lemma summary_bounded c squares r : contribution (coordinates (Summary c squares)) r <= summary_width c squares.
@@ -581,6 +622,7 @@ Section Queries.
     | Sum c => sums (coordinates (Sum c)) (magnitude c) (sum_bounded c)
     | Average c => sums (coordinates (Average c)) (width c) (average_bounded c)
     | Variance c => sums (coordinates (Variance c)) (width c * width c) (variance_bounded c)
+    | Lagrange c => sums (coordinates (Lagrange c)) (lagrange_sensitivity c) (lagrange_bounded c)
     | Summary c squares => sums (coordinates (Summary c squares)) (summary_width c squares) (summary_bounded c squares)
     | Offset c => sums (coordinates (Offset c)) (width c) (offset_bounded c)
     | CrossMoments fs w => sums (coordinates (CrossMoments fs w)) (cross_sensitivity fs w) (cross_bounded fs w)

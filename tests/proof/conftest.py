@@ -11,7 +11,7 @@ import pytest
 
 PROOF = Path(__file__).parents[2] / "proof"
 MODULES = ("Bags", "Plans", "Persons", "Mechanisms", "Queries", "Compute", "Rows")
-QUALIFIED = ("Closeness", "ComputeBooks")  # whose names are the same as others'
+QUALIFIED = ("Closeness", "AtRho", "ComputeBooks")  # whose names are the same as others'
 HEADER = f"""
 From Coq Require Import QArith List String.
 From Fpinq Require Import {" ".join(MODULES)}.

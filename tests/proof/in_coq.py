@@ -31,6 +31,7 @@ from fpinq.model.queries import (
     CrossMoments,
     Depth,
     Frequencies,
+    Lagrange,
     Moments,
     Offset,
     PrimitiveQuery,
@@ -361,7 +362,7 @@ def query(primitive: PrimitiveQuery, schema: Schema) -> str:
             listed = _list(f"({shown(each.value)})%Z" for each in values)
             different = f"(Build_Values {listed} ltac:(repeat constructor; simpl; Lia.lia))"
             return f"(Tally (fun r : row => {written(value, _cells(schema, 'r'))}) {different})"
-        case Sum(of=of) | Offset(of=of) | Frequencies(of=of):
+        case Sum(of=of) | Lagrange(of=of) | Offset(of=of) | Frequencies(of=of):
             return f"({type(primitive).__name__} {clamp(of, schema)})"
         case Tree(of=of, branching=branching, height=height):
             return f"(Tree {clamp(of, schema)} {branching} {height})"

@@ -25,9 +25,10 @@ from fpinq.model.queries import (
     CrossMoments,
     Depth,
     Frequencies,
+    Lagrange,
     Moments,
+    Noisy,
     Offset,
-    PrimitiveQuery,
     Rank,
     Ranks,
     SimpleQuery,
@@ -183,10 +184,11 @@ def test_a_person_s_plan_gives_the_same_rows_and_has_the_same_bound(coq: Coq) ->
 
 NARROW, WIDE, BELOW, FLAT = Clamp(V, -1, 2), Clamp(V, 0, 6), Clamp(V, -3, 0), Clamp(K, 0, 0)
 BESIDE = Clamp(K, 0, 2)
-NOISY: tuple[PrimitiveQuery, ...] = (
+NOISY: tuple[Noisy, ...] = (
     Count(),
     *(Sum(of) for of in (NARROW, WIDE, BELOW, FLAT)),
     *(Moments(of, degree) for of in (NARROW, WIDE, FLAT) for degree in (1, 2)),
+    *(Lagrange(Clamp(V, 0, width)) for width in range(10)),
     *(Summary(of, degree) for of in (NARROW, WIDE, FLAT) for degree in (1, 2)),
     *(Offset(of) for of in (NARROW, WIDE, FLAT)),
     *(
@@ -223,6 +225,11 @@ def test_what_noise_is_added_to_and_its_sensitivity_are_the_same(coq: Coq) -> No
     for (query, table), printed in zip(asked, coq(terms), strict=True):
         (statistic,) = measure(table, None, (query.statistic,))
         assert _integers(printed) == [query.sensitivity, *query.exact(statistic)], query
+
+
+def test_the_squared_sensitivity_is_the_same(coq: Coq) -> None:
+    found = coq([f"show_Z (AtRho.squared_sensitivity {in_coq.query(query, SCHEMA)})" for query in NOISY])
+    assert [int(number) for number in found] == [query.squared for query in NOISY]
 
 
 def test_what_is_chosen_by_its_sensitivity_and_whether_it_is_monotone_are_the_same(coq: Coq) -> None:
