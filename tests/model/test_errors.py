@@ -20,5 +20,9 @@ def test_errors_carry_fields() -> None:
     assert errors.DataChanged("people").root == "people"
     assert errors.EngineError("1f").reference == "1f"
     assert errors.UnknownTable("peple", ["people"]).table == "peple"
+    wrong = errors.BadSQL("no such table", 2, 7, "FROM peple\n     ^")
+    assert (wrong.line, wrong.column) == (2, 7)
+    assert str(wrong) == "line 2, column 7: no such table\nFROM peple\n     ^"
+    assert str(errors.BadSQL("nothing was asked")) == "line 1, column 1: nothing was asked"
     with pytest.raises(errors.ProgramError):
         raise errors.UnknownColumn("a", [])

@@ -193,7 +193,7 @@ def test_one_record_changes_several_by_one_in_units_of_what_each_allows_at_its_s
 
 def test_several_are_written_with_their_weights_and_are_a_scan_each() -> None:
     several = Several((Count(), Sum(Clamp(X, 0, 9))), (3, 1))
-    assert show_action(Query("t", Fraction(1), (several,))) == "query(t, 3×count and 1×sum, 1)"
+    assert show_action(Query("t", Fraction(1), (several,))) == "query(t, 3×count and 1×sum[x in 0…9], 1)"
     sizes = {"A": {"A": TableSize.of(S, 10, {})}}
     one, two = (work_of(RootTable("A"), None, (query,), sizes) for query in (several.of[1], several))
     assert one.query < two.query < 2 * one.query + 1
@@ -369,6 +369,7 @@ def test_a_float_becomes_the_nearest_grid_point_ties_to_even(number: float | Non
     [
         (Sum(Clamp(X, 3, 2)), "lower ≤ upper"),
         (Moments(Clamp(X, 0, 1), 0), "degree"),
+        (Lagrange(Clamp(X, 0, 2**31 + 1)), "too wide for a variance"),
         (Moments(Clamp(X, 0, 1), 3), "degree"),
         (Moments(Clamp(X, 0, 2**31 + 1), 2), "too wide for a variance"),
         (Frequencies(Clamp(X, 0, MAX_BINS)), "coarser"),
