@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check files oldest mutants proof postgres postgres-newest spark spark-oldest clean
+.PHONY: help demo test lint check files oldest mutants proof postgres postgres-newest spark spark-oldest docs wheel clean
 
 help:
 	@echo "make demo    Listing 1 and a richer analysis on generated data"
@@ -14,6 +14,8 @@ help:
 	@echo "make postgres-newest  the same, on the newest PostgreSQL admitted"
 	@echo "make spark   the Spark engine's tests (installs pyspark)"
 	@echo "make spark-oldest  files and text on the oldest Spark admitted"
+	@echo "make docs    the documentation as a site, in build/site"
+	@echo "make wheel   a wheel, tried in an empty environment"
 	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
 
 .venv/installed: pyproject.toml
@@ -92,5 +94,18 @@ spark-oldest:
 	  -W ignore::pytest.PytestUnraisableExceptionWarning \
 	  $(addprefix tests/spark/test_spark_,files.py text.py encodings.py trial.py)
 
+# In environments of their own: what is in .venv hides what is missing.
+docs:
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+
+wheel:
+	rm -rf build/wheel .venv-wheel
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/fpinq-*.whl
+	cd / && $(CURDIR)/.venv-wheel/bin/fpinq demo >/dev/null && $(CURDIR)/.venv-wheel/bin/fpinq --version
+
 clean:
-	rm -rf .venv .venv-oldest .venv-postgres .venv-spark build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv-docs .venv-wheel .venv .venv-oldest .venv-postgres .venv-spark build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

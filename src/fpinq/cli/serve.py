@@ -117,7 +117,7 @@ def needs_server() -> None:
         import uvicorn  # noqa: F401
     except ImportError:
         raise ProgramError(
-            'the server needs more packages: pip install ".[server]" in a clone of fpinq'
+            'the server needs more packages: pip install fastapi "uvicorn[standard]"'
         ) from None
 
 

@@ -81,7 +81,7 @@ class OtherFormat(LedgerError):
         todo = (
             "upgrade it, with all that was charged: fpinq ledger upgrade"
             if found < reads
-            else "a newer fpinq has written it. Use that one, or a newer one (pip install --upgrade fpinq)"
+            else "a newer fpinq has written it. Install that one, or a newer one"
         )
         super().__init__(
             f"this ledger is of format {found}, and this version of fpinq reads format {reads}: {todo} "

@@ -153,5 +153,5 @@ def _psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise ProgramError("a ledger in PostgreSQL needs psycopg: pip install 'fpinq[postgres]'") from None
+        raise ProgramError("a ledger in PostgreSQL needs psycopg: pip install 'psycopg[binary]'") from None
     return psycopg

@@ -53,7 +53,7 @@ class OtherVersion(ProgramError):
         """A client's refusal of a server that is newer."""
         return OtherVersion(
             f"the server speaks version {server} of the wire, and this fpinq reads up to {client}: "
-            "upgrade it (pip install --upgrade fpinq)",
+            "install a newer one",
             client,
             server,
         )

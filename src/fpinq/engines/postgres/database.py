@@ -160,7 +160,7 @@ def _psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise ProgramError("PostgreSQL needs psycopg: pip install 'fpinq[postgres]'") from None
+        raise ProgramError("PostgreSQL needs psycopg: pip install 'psycopg[binary]'") from None
     return psycopg
 
 
