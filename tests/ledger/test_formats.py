@@ -258,7 +258,7 @@ def test_a_newer_ledger_is_refused_whatever_else_is_in_it(format_2: Path) -> Non
 
     with behind_the_back(str(format_2)) as sql:
         rewrite(sql, 0, of_format_3, rest=True)
-    with pytest.raises(OtherFormat, match="nstall"):
+    with pytest.raises(OtherFormat, match="Install that one"):
         open_ledger(format_2)
     with closing(open_store(format_2)) as store, pytest.raises(OtherFormat, match="newer fpinq"):
         verify(store)

@@ -58,7 +58,7 @@ def test_a_newer_client_raises_what_the_server_said(live: Live) -> None:
 def test_a_newer_server_is_refused_by_the_client(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = live.connect()
     monkeypatch.setattr("fpinq.server.versions._SAID", (b"fpinq-wire", NEWER.encode()))
-    with pytest.raises(fp.OtherVersion, match="nstall"):
+    with pytest.raises(fp.OtherVersion, match="install a newer one"):
         catalog["people"].noisy_count(0.5)
 
 
