@@ -30,6 +30,7 @@ from fpinq.model.notions import (
     keys_delta_of,
     pure,
     share_of,
+    stated,
     tanh_above,
     total,
 )
@@ -374,3 +375,21 @@ def test_an_epsilon_and_delta_of_every_refused_kind(stated: tuple[object, ...]) 
 def test_an_epsilon_and_delta_that_leave_no_rho_are_refused() -> None:
     with pytest.raises(BadEpsilon, match="told from 0"):
         approximate("1e-17", "1e-17")
+
+
+def test_a_notion_can_be_said_in_a_text() -> None:
+    assert stated("rho 1/50") == Rho(Fraction(1, 50))
+    assert stated("epsilon 1 delta 1e-9") == approximate(1, SMALL)
+    assert stated("epsilon 1 keys_delta 1e-9 delta 2e-9") == approximate(1, 2 * SMALL, SMALL)
+    for other in (
+        "1",
+        1,
+        "rho",
+        "rho 1 2",
+        "epsilon 1",
+        "delta 1",
+        "epsilon 1 delta",
+        "epsilon 1 rho 2",
+        None,
+    ):
+        assert stated(other) == other

@@ -4,6 +4,7 @@ import json
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from fpinq.cli.output import add_forms, print_facts, print_rows
 from fpinq.engines.registry import KINDS
 from fpinq.model.errors import FpinqError, ProgramError, suggest
 from fpinq.model.expressions import Type
+from fpinq.model.notions import Total, amount_of
 
 if TYPE_CHECKING:
     from fpinq.server.config import Config, DataSet
@@ -26,7 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = commands.add_parser("add", help="write a data set into the configuration")
     add.add_argument("name")
     add.add_argument("path", help="a parquet or csv file, a glob, or a table of a database")
-    add.add_argument("--budget", required=True, help="what may be spent on it in all, such as 1 or 0.5")
+    add.add_argument(
+        "--budget",
+        required=True,
+        help="what may be spent on it: an ε such as 1, or 'rho 1/50', or 'epsilon 1 delta 1e-9'",
+    )
     add.add_argument("--engine", default="duckdb")
     add.add_argument("--block-of", metavar="NAME", help="the data set that grows by this one")
     add.add_argument("--unit", help="the column that says whose row it is")
@@ -181,8 +187,8 @@ def _list(arguments: Namespace) -> int:
     rows = [
         [
             name,
-            found.budget,
-            left.get(name, found.budget),
+            _shown(found.budget),
+            left.get(name, amount_of(found.budget)),
             "frozen" if name in frozen else "open",
             found.unit or "a row",
         ]
@@ -194,6 +200,11 @@ def _list(arguments: Namespace) -> int:
     return 0
 
 
+def _shown(budget: Total) -> object:
+    """A budget: an ε as it is, others with their notion."""
+    return budget if isinstance(budget, Fraction) else str(budget)
+
+
 def _show(arguments: Namespace) -> int:
     from fpinq.server.oversight import schemas, state
 
@@ -203,15 +214,15 @@ def _show(arguments: Namespace) -> int:
     facts: dict[str, object] = {
         "name": name,
         "engine": data_set.engine,
-        "budget": data_set.budget,
-        "left": left.get(name, data_set.budget),
+        "budget": _shown(data_set.budget),
+        "left": left.get(name, amount_of(data_set.budget)),
         "state": "frozen" if name in frozen else "open",
         "unit": data_set.unit or "a row",
     }
     if data_set.block_of is not None:
         facts["block of"] = data_set.block_of
     for analyst, cap in data_set.caps.items():
-        facts[f"cap of {'everybody else' if analyst == '*' else analyst}"] = cap
+        facts[f"cap of {'everybody else' if analyst == '*' else analyst}"] = _shown(cap)
     types = schemas(data_set) or {}
     for table, known in data_set.tables.items():
         of = "" if len(data_set.tables) == 1 else f"{table}: "

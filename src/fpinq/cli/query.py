@@ -14,6 +14,7 @@ from fpinq.cli.questions import QUESTIONS
 from fpinq.model.epsilon import decimal_down
 from fpinq.model.errors import BadExpression, ProgramError
 from fpinq.model.expressions import Type
+from fpinq.model.notions import stated
 
 URL = "http://127.0.0.1:8000"
 # What is asked of a table's account, and costs nothing.
@@ -42,7 +43,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("question", choices=asked, metavar="question", help="one of those below")
     parser.add_argument("expression", nargs="*", help='of what, such as "x.age"')
     parser.add_argument(
-        "--epsilon", default="0.1", help="how much of the budget to use, such as 1/3; by default %(default)s"
+        "--epsilon",
+        default="0.1",
+        help="how much of the budget to use, such as 1/3, or 'rho 1/1000'; by default %(default)s",
     )
     parser.add_argument(
         "--bounds",
@@ -98,6 +101,7 @@ def run(arguments: Namespace) -> int:
 
     question = arguments.question
     _check(arguments)
+    arguments.epsilon = stated(arguments.epsilon)
     table = connected(arguments).table(arguments.dataset)
     for predicate in arguments.where:
         table = table.where(expression(predicate))

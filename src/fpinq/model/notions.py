@@ -118,6 +118,20 @@ def total(number: object) -> Total:
     return stated
 
 
+def stated(given: object) -> object:
+    """What a text says, where it names a notion: "rho 1/50", or "epsilon 1 delta 1e-9 keys_delta 1e-10"."""
+    words = given.split() if type(given) is str else []
+    said = dict(zip(words[::2], words[1::2], strict=False))
+    if len(words) == 2 and "rho" in said:
+        return Rho(rho(said["rho"]))
+    if len(words) == 2 * len(said) > 2 and {"epsilon", "delta"} <= said.keys() <= _STATED:
+        return approximate(**said)
+    return given
+
+
+_STATED = {"epsilon", "delta", "keys_delta"}
+
+
 def is_concentrated(promised: Total) -> bool:
     """Whether it is a ρ that is promised, not an ε."""
     return isinstance(promised, Rho) or (

@@ -9,7 +9,6 @@ then it has a budget. An engine forgets what was refused in the end.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
-from fractions import Fraction
 from typing import Any
 
 from fpinq.engines.files import Progress, is_files, resolve, silent
@@ -48,8 +47,8 @@ class Offer:
     tables: Mapping[str, Given]
     unit: str | None = None
     block_of: str | None = None
-    caps: Mapping[str, Fraction] = field(default_factory=dict)
-    cap: Fraction | None = None
+    caps: Mapping[str, Total] = field(default_factory=dict)
+    cap: Total | None = None
 
     def lengths(self) -> Lengths:
         """The public maximal lengths of texts."""

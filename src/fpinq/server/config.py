@@ -17,9 +17,9 @@ from fpinq.engines.registry import KINDS
 from fpinq.engines.resources import UNSAID, Resources, parsed, resources
 from fpinq.engines.text import Dialect
 from fpinq.ledger.kept import MAX_BYTES
-from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon, ProgramError, suggest
 from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Type
+from fpinq.model.notions import Total, stated, total
 from fpinq.model.operators import MAX_STRING
 from fpinq.server.limits import Limits
 
@@ -72,11 +72,11 @@ class DataSet:
     """A root: one table of rows, or the tables about the same persons."""
 
     name: str
-    budget: Fraction
+    budget: Total
     tables: Mapping[str, TableConfig]
     unit: str | None = None
     engine: str = "duckdb"
-    caps: Mapping[str, Fraction] = field(default_factory=dict)  # an analyst's name, or * for everybody else
+    caps: Mapping[str, Total] = field(default_factory=dict)  # an analyst's name, or * for everybody else
     block_of: str | None = None  # the data set that grew by this one
     description: str = ""  # what the data is, for people
 
@@ -371,9 +371,9 @@ def _schema(given: Mapping[str, Any], where: str) -> dict[str, Type]:
     return {column: known[type_] for column, type_ in given.items()}
 
 
-def _budget(given: Any, where: str) -> Fraction:
+def _budget(given: Any, where: str) -> Total:
     try:
-        return exact.budget(given)
+        return total(stated(given))
     except BadEpsilon as error:
         raise BadEpsilon(f"{where}: {error}") from None
 
