@@ -102,6 +102,10 @@ Goal True. idtac "theorem bags_concentrated". Abort.
 Print Assumptions bags_concentrated.
 Goal True. idtac "theorem bags_concentrated_dp". Abort.
 Print Assumptions bags_concentrated_dp.
+Goal True. idtac "theorem bags_sessions_concentrated". Abort.
+Print Assumptions bags_sessions_concentrated.
+Goal True. idtac "theorem bags_sessions_concentrated_dp". Abort.
+Print Assumptions bags_sessions_concentrated_dp.
 Goal True. idtac "theorem bags_pure_beside". Abort.
 Print Assumptions bags_pure_beside.
 Goal True. idtac "theorem bags_books_sum_to_one". Abort.

@@ -12,12 +12,15 @@
       δ = (a-1)^(a-1)/a^a * exp((a-1)(a * budget - ε)) for any integer a ≥ 2;
     - [bags_pure_beside]: pure roots are as private as without the others.
 
+    - [bags_sessions_concentrated], [bags_sessions_concentrated_dp]: the same of all
+      sessions together that share the budgets, as the ledger runs them.
+
     κ may be rounded up: [up].  What is asked at √(8ρ) may be rounded down: [eta]. *)
 
 Require Import Reals Lra Lia List Arith ZArith.
 Require Import Fpinq.Bags Fpinq.Probability Fpinq.Private Fpinq.Queries Fpinq.Closeness Fpinq.Hyperbolic Fpinq.AtRho.
 Require Import Fpinq.Sources Fpinq.Books.
-Require Fpinq.System Fpinq.General Fpinq.Events Fpinq.Instance.
+Require Fpinq.System Fpinq.General Fpinq.Events Fpinq.Instance Fpinq.SharedBooks.
 Import ListNotations.
 Import (coercions) Fpinq.System.
 Open Scope R_scope.
@@ -196,6 +199,54 @@ Section Concentrated.
       rewrite distance_refl. reflexivity. }
     exact (books_within tables rates roots budget book_of kind client [] budget_nonneg 0 n start D D' Hu Ha Worst I t).
   Qed.
+
+  (** ** Sessions that share the budgets *)
+
+  Section Sessions.
+    Import SharedBooks.
+    Variables (m : nat) (grain : R) (at_most : Public -> nat -> vector) (scheduler : Scheduler tables).
+    Hypothesis grain_pos : 0 < grain.
+    Notation allowed := (left_in_books m budget book_of grain at_most).
+    Notation together n p D := (chance tables rates roots m book_of kind allowed scheduler D n p (nothing tables roots [])).
+
+    Variables (x : nat) (D D' : Data tables scheduler).
+    Hypothesis x_in : (x < roots)%nat.
+    Hypothesis x_concentrated : notion_of x = Concentrated.
+    Hypothesis one_record : forall p, (distance (D p x) (D' p x) <= 1)%nat.
+    Hypothesis others_equal : forall p y, y <> x -> D p y = D' p y.
+
+    (** One record of one root, which may arrive at any time. *)
+    Theorem bags_sessions_concentrated n p a : (0 < a)%nat ->
+      close (Order a) (fun _ => budget x) (together n p D) (together n p D').
+    Proof.
+      intros Ha. assert (U : forall y, y <> x -> unit x y = 0) by (intros y; apply unit_other).
+      assert (E : dot roots budget (unit x) = budget x).
+      { rewrite (dot_single _ _ x roots U). destruct (Nat.ltb_spec x roots); [|lia]. unfold unit. rewrite Nat.eqb_refl. ring. }
+      pose proof (shared_within tables rates roots m budget book_of kind [] allowed
+        (left_in_books_respects roots m budget book_of grain at_most grain_pos) scheduler (S x) (used_book x x_in x_concentrated)
+        D D' (unit x)) as K. rewrite E in K. apply (fun H1 H2 H3 => K H1 H2 H3 budget_nonneg n p (Order a) Ha).
+      - apply unit_nonneg.
+      - split.
+        + intros y _ H1. rewrite (own_book x y x_concentrated) in H1. apply U, Nat.eqb_neq, H1.
+        + intros _. rewrite (dot_single _ _ x roots U). destruct (Nat.ltb x roots); [|lra]. unfold unit. rewrite Nat.eqb_refl. lra.
+      - intros q y _. change (System.distance tables (D q y) (D' q y)) with (distance (D q y) (D' q y)).
+        destruct (Nat.eq_dec y x) as [->|N].
+        + unfold unit. rewrite Nat.eqb_refl. apply (le_INR _ 1), one_record.
+        + rewrite (others_equal q y N), distance_refl. apply unit_nonneg.
+    Qed.
+
+    Theorem bags_sessions_concentrated_dp n p a e event u v : (1 < a)%nat ->
+      Events.chance_of (together n p D) event u -> Events.chance_of (together n p D') event v ->
+      u <= exp e * v + delta_at a (budget x) e.
+    Proof.
+      intros Ha [_ Hu] [Hv _]. apply Hu. intros r (l & N & Hl & ->).
+      eapply Rle_trans; [apply (convert a (together n p D) (together n p D') (budget x) e l Ha); auto|].
+      - intros t. apply shared_sum_to_one.
+      - intros t. apply shared_sum_to_one.
+      - apply bags_sessions_concentrated. lia.
+      - apply Rplus_le_compat_r, Rmult_le_compat_l; [left; apply exp_pos|]. apply Hv. exists l. auto.
+    Qed.
+  End Sessions.
 
   Theorem bags_books_sum_to_one n D : distribution (seen n D).
   Proof. apply traces_sum_to_one. Qed.

@@ -72,29 +72,6 @@ Section Step.
     - destruct (Rlt_dec 0 e); [|apply still]. unfold ask_price. destruct (HT t) as [Ht _]. rewrite <- HA, <- Ht.
       apply still.
   Qed.
-
-  (** ** A root arrives *)
-
-  Definition arrive (s : State) (x : nat) (T : table S) : State :=
-    {| environment := bind S (environment S s) x (T, unit x); accounts := accounts S s |}.
-
-  Lemma arrive_well s d x T : well s d -> (x < roots)%nat -> well (arrive s x T) d.
-  Proof.
-    intros H Hx. destruct H. pose proof (ordered_ge roots _ _ sound_ordered) as Hr.
-    split; auto; intros t y; unfold sensitivity_of; simpl; unfold bind; destruct (Nat.eqb t x); simpl.
-    - apply unit_nonneg.
-    - apply sound_nonneg.
-    - intros Hy. apply unit_other. lia.
-    - apply sound_support.
-  Qed.
-
-  Lemma arrive_similar s s' d x T T' : well s d -> similar S s s' d -> (x < roots)%nat ->
-    INR (distance S T T') <= d x -> similar S (arrive s x T) (arrive s' x T') d.
-  Proof.
-    intros H [HA HT] Hx Hd. destruct H. pose proof (ordered_ge roots _ _ sound_ordered) as Hr.
-    split; [exact HA|]. intros t. unfold sensitivity_of, table_of. simpl. unfold bind.
-    destruct (Nat.eqb t x); simpl; [|apply HT]. split; [reflexivity|]. rewrite dot_unit by lia. exact Hd.
-  Qed.
 End Step.
 
 (** ** All sessions *)
