@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fpinq.model.closed import check_closed
 from fpinq.model.domains import (
     CHARACTERS,
     MAX_BYTES,
     DateDomain,
     IntegerDomain,
+    KeyDomain,
     ProductDomain,
     StringDomain,
+    check_domain,
     contains,
 )
-from fpinq.model.errors import BadPartition
+from fpinq.model.errors import BadAction, BadPartition
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type
 
 DAYS = DateDomain(date(2024, 2, 27), date(2024, 3, 2))
@@ -121,6 +124,32 @@ def test_what_is_no_number_has_no_key(domain, number):
         domain.unrank(number)
     with pytest.raises(BadPartition):
         domain.unrank(domain.size)
+
+
+@pytest.mark.parametrize("domain", [*SMALL, *LARGE])
+def test_a_domain_is_closed_data(domain):
+    check_closed(domain, KeyDomain)
+    check_domain(domain)
+
+
+class Lying(StringDomain):
+    size = 1
+
+
+def test_what_only_looks_like_a_domain_is_not_closed_data():
+    with pytest.raises(BadAction):
+        check_closed(Lying(3), KeyDomain)
+    with pytest.raises(BadPartition):
+        ProductDomain((Lying(3),))
+
+
+def test_a_domain_that_was_changed_after_it_was_made_is_refused():
+    small = StringDomain(3)
+    product_of_it = ProductDomain((small, DAYS))
+    object.__setattr__(small, "max_bytes", 10**9)
+    for domain in (small, product_of_it):
+        with pytest.raises(BadPartition):
+            check_domain(domain)
 
 
 def test_sizes_in_numbers():

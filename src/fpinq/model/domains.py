@@ -176,6 +176,8 @@ class ProductDomain:
             raise BadPartition("a product is one of domains: product(integers(0, 9), strings(max_bytes=8))")
         if not 1 <= len(self.of) <= MAX_COLUMNS:
             raise BadPartition(f"a key has at least 1 and at most {MAX_COLUMNS} columns")
+        for domain in self.of:
+            check_domain(domain)
         if self.size.bit_length() > MAX_BITS:
             raise BadPartition(f"a domain has fewer than 2^{MAX_BITS} keys: shorter texts, or fewer columns")
 
@@ -211,6 +213,11 @@ class ProductDomain:
 
 
 KeyDomain: TypeAlias = SimpleDomain | ProductDomain
+
+
+def check_domain(domain: KeyDomain) -> None:
+    """BadPartition unless it is a domain: what is frozen can be changed by who means to."""
+    domain.__post_init__()
 
 
 def contains(domain: KeyDomain, key: Key) -> bool:
