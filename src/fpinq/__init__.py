@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fpinq.client.queries import Average as average  # noqa: N813
     from fpinq.client.queries import Count as count  # noqa: N813
     from fpinq.client.queries import DistinctCount as distinct_count  # noqa: N813
-    from fpinq.client.queries import Query
+    from fpinq.client.queries import Inquiry as Query
     from fpinq.client.queries import StandardDeviation as standard_deviation  # noqa: N813
     from fpinq.client.queries import Sum as sum  # noqa: N813
     from fpinq.client.queries import Variance as variance  # noqa: N813
@@ -254,7 +254,7 @@ _PLACES = {
         "Average as average",
         "Count as count",
         "DistinctCount as distinct_count",
-        "Query",
+        "Inquiry as Query",
         "StandardDeviation as standard_deviation",
         "Sum as sum",
         "Variance as variance",

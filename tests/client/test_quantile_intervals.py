@@ -16,10 +16,11 @@ from fpinq import _
 from fpinq.client.choices import brackets
 from fpinq.client.planning import epsilon_for
 from fpinq.engines.columns import Counts
+from fpinq.model.choices import with_more
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import epsilon
 from fpinq.model.expressions import Column
-from fpinq.model.queries import Brackets, with_more
+from fpinq.model.queries import Brackets
 from fpinq.noise import PermuteAndFlip, Run
 from fpinq.runtime.mechanisms import draw
 

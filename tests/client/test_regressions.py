@@ -12,7 +12,7 @@ import pytest
 import fpinq as fp
 from client.small_data import PLENTY, SURE
 from fpinq.client.crossing import PRODUCT_BITS, crossed
-from fpinq.client.queries import Query
+from fpinq.client.queries import Inquiry
 from fpinq.client.subjects import Subject
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Schema, Type, columns_of
@@ -159,7 +159,7 @@ def exactly(query: CrossMoments, data: Data) -> list[int]:
     return query.exact(dict(enumerate(map(int, sums))))
 
 
-def asked(query: Query[Any], data: Data, epsilon: Fraction, times: int) -> list[list[fp.Answer]]:
+def asked(query: Inquiry[Any], data: Data, epsilon: Fraction, times: int) -> list[list[fp.Answer]]:
     """The answers of a query, asked again and again."""
     prepared = query.prepare(Subject(Schema.of(TYPES)), epsilon)
     assert isinstance(prepared.primitive, CrossMoments)
@@ -173,7 +173,7 @@ def asked(query: Query[Any], data: Data, epsilon: Fraction, times: int) -> list[
     return found
 
 
-QUESTIONS: dict[str, tuple[Query[Any], Any]] = {
+QUESTIONS: dict[str, tuple[Inquiry[Any], Any]] = {
     "covariance": (fp.covariance("x", "y", BOTH), lambda d: [np.cov(d["x"], d["y"], bias=True)[0, 1]]),
     "correlation": (fp.correlation("x", "y", BOTH), lambda d: [np.corrcoef(d["x"], d["y"])[0, 1]]),
     "correlation with a condition": (

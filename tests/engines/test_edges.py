@@ -16,6 +16,7 @@ from fpinq.engines import reference
 from fpinq.model.clamps import MAX_GRID, Clamp
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema, Type, checked_value
+from fpinq.model.kinds import Noisy
 from fpinq.model.plans import RootTable
 from fpinq.model.queries import (
     Choice,
@@ -23,7 +24,6 @@ from fpinq.model.queries import (
     Depth,
     Frequencies,
     Moments,
-    Noisy,
     PrimitiveQuery,
     Rank,
     Sum,

@@ -8,6 +8,7 @@ import pytest
 
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Literal, Type
+from fpinq.model.kinds import Noisy
 from fpinq.model.plans import RootTable
 from fpinq.model.queries import (
     Choice,
@@ -16,7 +17,6 @@ from fpinq.model.queries import (
     Depth,
     Frequencies,
     Moments,
-    Noisy,
     PrimitiveQuery,
     Rank,
     Sum,

@@ -15,11 +15,12 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadAction, BadExpression, BadPartition, ProgramError
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.keys import MAX_PARTS, Product, has_duplicates, values_of
+from fpinq.model.nesting import deepest
 from fpinq.model.notation import show_action
 from fpinq.model.plans import RootTable, Term
 from fpinq.model.queries import Count, Sum
 from fpinq.model.semantics import Measure, Told, initial, step
-from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, deepest, parts_of
+from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, parts_of
 from fpinq.model.work import TableSize, work_of
 
 K, F, S = Column("k"), Column("f"), Column("s")

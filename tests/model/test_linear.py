@@ -17,6 +17,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.queries import Choice, Count, Ranks, Several, Sum
 from fpinq.model.semantics import Configuration, initial, step
+from fpinq.model.told import Told
 from fpinq.model.transformations import (
     Aggregate,
     ConcatAll,
@@ -29,7 +30,6 @@ from fpinq.model.transformations import (
     Partitioning,
     Select,
     SelectMany,
-    Told,
     UniqueBy,
     Where,
 )

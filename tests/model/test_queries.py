@@ -15,6 +15,7 @@ from fpinq.model.actions import Query
 from fpinq.model.clamps import Clamp, quantise
 from fpinq.model.errors import BadQuery, UnknownColumn
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.kinds import Choices, Chosen, Noisy, Primitive
 from fpinq.model.notation import show_action
 from fpinq.model.plans import RootTable
 from fpinq.model.queries import (
@@ -23,17 +24,13 @@ from fpinq.model.queries import (
     Balance,
     Brackets,
     Choice,
-    Choices,
-    Chosen,
     Count,
     CrossMoments,
     Depth,
     Frequencies,
     Lagrange,
     Moments,
-    Noisy,
     Offset,
-    Primitive,
     PrimitiveQuery,
     Rank,
     Ranks,

@@ -6,11 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from fpinq.model import transformations
+from fpinq.model import nesting
 from fpinq.model.clamps import Clamp
 from fpinq.model.costs import CLAMPED, ORDERED, UNITS, Costs, Times, length_of
 from fpinq.model.errors import BadTransformation, KernelViolation
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
+from fpinq.model.nesting import operators_in
 from fpinq.model.operators import MAX_STRING, OPERATORS
 from fpinq.model.plans import (
     MAX_LEVELS,
@@ -63,7 +64,6 @@ from fpinq.model.transformations import (
     Unique,
     UniqueBy,
     Where,
-    operators_in,
 )
 from fpinq.model.work import POINT, Bounds, TableSize, Work, work_of
 
@@ -389,8 +389,8 @@ def test_a_table_that_is_used_again_and_again_is_looked_at_once(monkeypatch: pyt
     for _ in range(12):
         plan = Term(Concat(), (plan, plan))
     looked: list[type] = []
-    parts_of = transformations._parts_of
-    monkeypatch.setattr(transformations, "_parts_of", lambda kind: looked.append(kind) or parts_of(kind))
+    parts_of = nesting._parts_of
+    monkeypatch.setattr(nesting, "_parts_of", lambda kind: looked.append(kind) or parts_of(kind))
     assert operators_in(plan) == {"negate"}
     assert looked.count(Term) == 12 + 2
 

@@ -12,6 +12,7 @@ from fpinq.engines.columns import Columns, column
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Column, Literal
+from fpinq.model.kinds import Noisy
 from fpinq.model.queries import (
     Choice,
     Count,
@@ -19,7 +20,6 @@ from fpinq.model.queries import (
     Depth,
     Frequencies,
     Moments,
-    Noisy,
     Rank,
     Ranks,
     Sum,

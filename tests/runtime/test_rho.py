@@ -11,20 +11,9 @@ from fpinq.engines.columns import Columns
 from fpinq.model.clamps import Clamp
 from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.expressions import Column
+from fpinq.model.kinds import Chosen, Noisy
 from fpinq.model.notions import Rho
-from fpinq.model.queries import (
-    Choice,
-    Chosen,
-    Count,
-    Frequencies,
-    Lagrange,
-    Moments,
-    Noisy,
-    Rank,
-    Ranks,
-    Sum,
-    Tree,
-)
+from fpinq.model.queries import Choice, Count, Frequencies, Lagrange, Moments, Rank, Ranks, Sum, Tree
 from fpinq.noise import ExponentialMechanism, Run, gaussian
 from fpinq.runtime import mechanisms
 from fpinq.runtime.mechanisms import draw, draw_alike

@@ -33,9 +33,9 @@ from fpinq.engines.reference import Database, Relation, compute, distance, measu
 from fpinq.model.accounts import Root, paid
 from fpinq.model.actions import Action, Partition, Query
 from fpinq.model.errors import ProgramError
+from fpinq.model.kinds import Noisy
 from fpinq.model.notions import Rho, pure
 from fpinq.model.plans import Flatten, Plan, Term
-from fpinq.model.queries import Noisy
 from fpinq.model.semantics import Bottom, Configuration, Measure, step
 from fpinq.model.transformations import Partitioning
 

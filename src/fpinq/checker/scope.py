@@ -17,9 +17,10 @@ from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.keys import Product
+from fpinq.model.kinds import Noisy
 from fpinq.model.notions import Rho
 from fpinq.model.plans import Flatten, PersonTable, Term, Transformation
-from fpinq.model.queries import Count, CrossMoments, Moments, Noisy, PrimitiveQuery, Sum, Tally
+from fpinq.model.queries import Count, CrossMoments, Moments, PrimitiveQuery, Sum, Tally
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.transformations import (
     Aggregate,

@@ -1,7 +1,7 @@
 """Asking: queries of a table. Each is one action; a refusal is BudgetExceeded, and nothing is charged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -26,7 +26,7 @@ from fpinq.client.planning import (
     least_epsilon_for_each,
     least_rho,
 )
-from fpinq.client.queries import Prepared, Query
+from fpinq.client.queries import Inquiry, Prepared
 from fpinq.client.several import Several
 from fpinq.client.spelling import show_at, show_down, show_up
 from fpinq.client.systems import system_for
@@ -57,29 +57,31 @@ MOST_LOOKS = 1_000
 # What a system raises of a query that it did not charge. After anything else it may have.
 NOTHING_CHARGED = (ProgramError, DataChanged, TooManyRequests)
 
+_NOTHING_HELD = nullcontext()
+
 A = TypeVar("A", bound=Answer | Answers)
-Question = Query[Answer | Answers]
+AnyInquiry = Inquiry[Answer | Answers]
 # What each query released, and what was charged to each root, by its name in the system.
 Reply = tuple[tuple[Released, ...], Mapping[str, Fraction]]
 
 
-def ask(table: Facts, epsilon: Asked, query: Query[A]) -> A:
+def ask(table: Facts, epsilon: Asked, query: Inquiry[A]) -> A:
     """One query of a table; or two for one answer, the second after the first."""
     traced = query.traced(table.subject)
-    what, asked = _words(traced), traced.derive(table)
+    what, asked = traced.words(), traced.derive(table)
     if (twice := _asked_twice(asked, epsilon, [traced], None, what)) is not None:
         return twice.read(0)  # type: ignore[return-value]  # what the query composes
-    asked, prepared = _prepared(table, epsilon, traced)
+    prepared = _prepare(traced, asked, epsilon)
     (released,), charged = _noted(
         table, epsilon, what, lambda: _reply(asked, epsilon, (prepared.primitive,), None)
     )
-    return prepared.read(released, asked.by_root(charged))
+    return prepared.read(released, asked.by_root(charged)).called(traced.column())  # type: ignore[return-value]
 
 
 def ask_parts(
     table: Facts,
     epsilon: Asked,
-    query: Question | Mapping[Any, Question],
+    query: AnyInquiry | Mapping[Any, AnyInquiry],
     by: object,
     keys: object,
 ) -> Answers:
@@ -89,11 +91,11 @@ def ask_parts(
             raise BadQuery("the keys of the dict say which parts there are: leave keys=… out")
         keys = list(query)
     parts = keyed(table.subject, by, keys)
-    questions = [query] if isinstance(query, Query) else list(query.values())
-    if not all(isinstance(question, Query) for question in questions):
+    questions = [query] if isinstance(query, Inquiry) else list(query.values())
+    if not all(isinstance(question, Inquiry) for question in questions):
         raise BadQuery("each part needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
     questions = [question.traced(table.subject) for question in questions]
-    what = _words(questions[0]) if len(questions) == 1 else f"{len(questions)} queries"
+    what = questions[0].words() if len(questions) == 1 else f"{len(questions)} queries"
     what = f"{what} by {', '.join(parts.columns)}"
     if (twice := _asked_twice(table, epsilon, questions, parts.by, what)) is not None:
         return Answers(Made(parts.labels, twice.read), epsilon, twice.charged, parts.columns)
@@ -102,28 +104,31 @@ def ask_parts(
     def reply() -> Reply:
         if all(asked is table for asked, _ in each):
             return _reply(table, epsilon, tuple(prepared.primitive for _, prepared in each), parts.by)
-        of_part = questions * len(parts.labels) if isinstance(query, Query) else questions
+        of_part = questions * len(parts.labels) if isinstance(query, Inquiry) else questions
         return _replies(table, epsilon, by, dict(zip(parts.labels, of_part, strict=True)))
 
     released, amounts = _noted(table, epsilon, what, reply)
     charged: Charged = table.by_root(amounts)
     reads = [prepared.read for _, prepared in each]
-    same = isinstance(query, Query)
+    same = isinstance(query, Inquiry)
     made = Made(parts.labels, lambda number: reads[0 if same else number](released[number], charged))
     return Answers(made, epsilon, charged, parts.columns)
 
 
-def _prepared(table: Facts, epsilon: Asked, query: Query[A]) -> tuple[Facts, Prepared[A]]:
-    """The table that a query is asked of, and what is asked of it."""
-    traced = query.traced(table.subject)
-    asked = traced.derive(table)
+def _prepare(query: Inquiry[A], asked: Facts, epsilon: Asked) -> Prepared[A]:
+    """What is asked of the table that a query, its function called, is asked of."""
     if isinstance(epsilon, Rho):
-        prepared: Prepared[A] = prepare_at_rho(traced, asked.subject, epsilon)
-    else:
-        prepared = traced.prepare(asked.subject, epsilon)
+        return prepare_at_rho(query, asked.subject, epsilon)
+    return query.prepare(asked.subject, epsilon)
+
+
+def _prepared(table: Facts, epsilon: Asked, query: Inquiry[A]) -> tuple[Facts, Prepared[A]]:
+    """The table that a query, its function called, is asked of, and what is asked of it."""
+    asked = query.derive(table)
+    prepared = _prepare(query, asked, epsilon)
 
     def read(released: Released, charged: Charged) -> A:
-        return prepared.read(released, charged).called(traced.column())  # type: ignore[return-value]
+        return prepared.read(released, charged).called(query.column())  # type: ignore[return-value]
 
     return asked, replace(prepared, read=read)
 
@@ -149,7 +154,7 @@ class Twice:
 
 
 def _asked_twice(
-    table: Facts, epsilon: Asked, questions: Sequence[Question], by: Partitioning | None, what: str
+    table: Facts, epsilon: Asked, questions: Sequence[AnyInquiry], by: Partitioning | None, what: str
 ) -> Twice | None:
     """A table or all its parts, twice; None unless all are to be asked so, and they are not too many."""
     parts = parts_of(by)
@@ -215,9 +220,13 @@ def _overtaken(error: BudgetExceeded, look: Epsilon) -> Overtaken:
     )
 
 
-@contextmanager
-def _held(budgets: Iterable[Budget]) -> Iterator[None]:
+def _held(budgets: Collection[Budget]) -> AbstractContextManager[object]:
     """No other thread spends of these budgets meanwhile."""
+    return _locked(budgets) if budgets else _NOTHING_HELD
+
+
+@contextmanager
+def _locked(budgets: Collection[Budget]) -> Iterator[None]:
     with ExitStack() as locks:
         for budget in sorted(budgets, key=id):
             locks.enter_context(budget.lock)
@@ -227,7 +236,9 @@ def _held(budgets: Iterable[Budget]) -> Iterator[None]:
 # ── planning: all of it is free ──────────────────────────────────────────────────────
 
 
-def expect(table: Facts, epsilon: Asked, query: Question, size: int | None) -> ExpectedError | ExpectedErrors:
+def expect(
+    table: Facts, epsilon: Asked, query: AnyInquiry, size: int | None
+) -> ExpectedError | ExpectedErrors:
     """How far the answer of a query at ε will be off; of several, each by its name."""
     subject = _checked(query).derive(table).subject
     if isinstance(query, Several) and not isinstance(epsilon, Rho):
@@ -236,7 +247,7 @@ def expect(table: Facts, epsilon: Asked, query: Question, size: int | None) -> E
 
 
 def epsilon_for(
-    table: Facts, query: Question, error: object, confidence: object, size: int | None
+    table: Facts, query: AnyInquiry, error: object, confidence: object, size: int | None
 ) -> Fraction:
     """The least ε for which the query's error is at most this."""
     subject = _checked(query).derive(table).subject
@@ -247,23 +258,19 @@ def epsilon_for(
     )
 
 
-def rho_for(table: Facts, query: Question, error: object, confidence: object, size: int | None) -> Rho:
+def rho_for(table: Facts, query: AnyInquiry, error: object, confidence: object, size: int | None) -> Rho:
     """The least ρ for which the query's error is at most this."""
     subject = _checked(query).derive(table).subject
     return least_rho(lambda at: Expecting(partial(query.expect, subject, at)), error, confidence, size)
 
 
-def _checked(query: Question) -> Question:
-    if not isinstance(query, Query):
+def _checked(query: AnyInquiry) -> AnyInquiry:
+    if not isinstance(query, Inquiry):
         raise BadQuery("planning needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
     return query
 
 
 # ── noting what was asked ────────────────────────────────────────────────────────────
-
-
-def _words(query: Question) -> str:
-    return ", ".join(query.queries) if isinstance(query, Several) else query.words()
 
 
 def _noted(table: Facts, epsilon: Asked, what: str, reply: Callable[[], Reply]) -> Reply:
@@ -314,7 +321,7 @@ def _reply(
     return observation.released, observation.charged
 
 
-def _replies(table: Facts, epsilon: Asked, by: object, questions: Mapping[Any, Question]) -> Reply:
+def _replies(table: Facts, epsilon: Asked, by: object, questions: Mapping[Any, AnyInquiry]) -> Reply:
     """Ask every part its query, one by one: for queries of a table made of the part.
 
     Costs what the parallel query costs, since siblings are charged their maximum.

@@ -7,7 +7,7 @@ from itertools import islice
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import RANK_WIDTH_BITS, clamp
-from fpinq.client.queries import Prepared, Query, integer, integers, on_grid
+from fpinq.client.queries import Inquiry, Prepared, integer, integers, on_grid
 from fpinq.client.rows import BOOL, FLOAT64, Cell, Symbolic, constant, plain
 from fpinq.client.subjects import Subject
 from fpinq.client.tracing import Traced, row, trace
@@ -21,6 +21,7 @@ from fpinq.client.uncertainty import (
     log_of,
 )
 from fpinq.model import queries as primitives
+from fpinq.model.choices import MAX_BESIDE
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery
@@ -34,7 +35,7 @@ MAX_CANDIDATES = 10_000
 
 
 @dataclass(frozen=True)
-class Quantile(Query[Answer]):
+class Quantile(Inquiry[Answer]):
     """The value below which a fraction of the records lies: an order statistic.
 
     Chosen among the grid points within the bounds, by permute-and-flip at the
@@ -85,7 +86,7 @@ def Median(of: object = None, bounds: object = None, interval: object = None) ->
 
 
 @dataclass(frozen=True)
-class Quantiles(Query[Answers]):
+class Quantiles(Inquiry[Answers]):
     """Several quantiles at once, a mapping fraction ↦ answer. They share the ε, and rise with the fraction.
 
     For more than about ten, a cumulative distribution (fp.cdf) is the better question.
@@ -197,7 +198,7 @@ class Bracketed:
 def _ends(points: Sequence[int], beside: Sequence[int], bound: int) -> list[int]:
     """The ends of intervals: points that were chosen, or the bound where nothing could be put beside."""
     each = zip(points, beside, strict=True)
-    return [point if 0 < more < primitives.MAX_BESIDE else bound for point, more in each]
+    return [point if 0 < more < MAX_BESIDE else bound for point, more in each]
 
 
 def brackets(of: Clamp, rising: Sequence[Fraction], epsilon: Epsilon, confidence: Fraction) -> Bracketed:
@@ -220,7 +221,7 @@ def _beside(of: Clamp, own: Fraction, other: Fraction, share: Fraction, confiden
         return 0
     surprise = math.log(of.width) - log_of(1 - confidence)  # ln((W/2) / ((1 − c)/2))
     needed = surprise * float(max(own, other) / (share * own**2))
-    return min(math.ceil(needed * (1 + 1e-12)), primitives.MAX_BESIDE)
+    return min(math.ceil(needed * (1 + 1e-12)), MAX_BESIDE)
 
 
 def exact_fraction(fraction: object) -> Fraction:
@@ -235,7 +236,7 @@ def exact_fraction(fraction: object) -> Fraction:
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism(Query[Answer]):
+class ExponentialMechanism(Inquiry[Answer]):
     """The candidate with the largest total score, chosen privately.
 
     score(x, candidate) is what a record adds to the candidate's score, clamped
@@ -272,7 +273,7 @@ def _score(scores: Traced, score: object) -> Cell:
 
 
 @dataclass(frozen=True)
-class Mode(Query[Answer]):
+class Mode(Inquiry[Answer]):
     """The most common of public candidates; of a column with known keys, of those."""
 
     of: object = None

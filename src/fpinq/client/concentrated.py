@@ -22,8 +22,8 @@ from fpinq.client.queries import (
     Average,
     Count,
     DistinctCount,
+    Inquiry,
     Prepared,
-    Query,
     StandardDeviation,
     Sum,
     Variance,
@@ -41,14 +41,14 @@ from fpinq.model import queries as primitives
 from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
+from fpinq.model.kinds import Chosen, Noisy
 from fpinq.model.notions import Rho
-from fpinq.model.queries import Noisy
 from fpinq.runtime import Released
 
 ONE = Fraction(1)
 
 
-def prepare_at_rho(query: Query[Any], subject: Subject, at: Rho) -> Prepared[Any]:
+def prepare_at_rho(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
     """The primitive query that a query is at ρ, and how to read it."""
     found = _PREPARED.get(type(query))
     if found is None:
@@ -66,7 +66,7 @@ def gaussian_noise(primitive: Noisy, at: Rho, step: Fraction = ONE) -> GaussianN
 # ── counts and sums ──────────────────────────────────────────────────────────────────
 
 
-def _count(query: Query[Answer], subject: Subject, at: Rho) -> Prepared[Answer]:
+def _count(query: Inquiry[Answer], subject: Subject, at: Rho) -> Prepared[Answer]:
     primitive = primitives.Count()
     noise = gaussian_noise(primitive, at)
 
@@ -227,11 +227,11 @@ def best_tree_at_rho(bins: int, *, points: bool = False) -> CountTree:
 # ── choices ──────────────────────────────────────────────────────────────────────────
 
 
-def _chosen(query: Query[Any], subject: Subject, at: Rho) -> Prepared[Any]:
+def _chosen(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
     """As at the ε that each choice is made at: a candidate g behind has at most e^(−ε·g/Δ) there, too."""
     if getattr(query, "interval", None) is not None:
         raise BadQuery("a quantile with an interval is asked at an ε; without interval=… also at ρ")
-    passes = cast(primitives.Chosen, query.prepare(subject, Epsilon(ONE)).primitive).passes
+    passes = cast(Chosen, query.prepare(subject, Epsilon(ONE)).primitive).passes
     own = Epsilon(passes * epsilon_of_range(at.amount / passes))
     prepared = query.prepare(subject, own)
 

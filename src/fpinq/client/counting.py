@@ -12,7 +12,7 @@ from fpinq.client.choices import ExponentialMechanism, checked_candidates
 from fpinq.client.columns import Confidence, Tabular
 from fpinq.client.facts import Facts
 from fpinq.client.leaves import Leaf, beside
-from fpinq.client.queries import Prepared, Query, column_of, divided_by_size, integers, laplace_noise
+from fpinq.client.queries import Inquiry, Prepared, column_of, divided_by_size, integers, laplace_noise
 from fpinq.client.rows import BOOL, FLOAT64, Cell, constant, plain
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, Expected, Number
@@ -28,7 +28,7 @@ from fpinq.runtime import Released
 
 
 @dataclass(frozen=True)
-class Proportion(Query[Answer]):
+class Proportion(Inquiry[Answer]):
     """The share of the records of which a condition is true, from 0 to 1; 1/2 if there are none.
 
     Those with and those without are counted, each with noise of the whole ε.
@@ -157,7 +157,7 @@ class TopAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class Top(Query[TopAnswer]):
+class Top(Inquiry[TopAnswer]):
     """The k most common of public candidates, best first; of a column with known keys, of those.
 
     A record has one value, so all candidates are counted with noise of the whole

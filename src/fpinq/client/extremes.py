@@ -11,7 +11,7 @@ from math import ceil, exp, log
 
 from fpinq.client.answers import Answer, Charged
 from fpinq.client.bounds import clamp
-from fpinq.client.queries import Prepared, Query, integer, on_grid
+from fpinq.client.queries import Inquiry, Prepared, integer, on_grid
 from fpinq.client.rows import plain
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import ChoiceLoss, Expected, Number
@@ -30,7 +30,7 @@ EXTREME_WIDTH_BITS = 16
 
 
 @dataclass(frozen=True)
-class Minimum(Query[Answer]):
+class Minimum(Inquiry[Answer]):
     """The value of about the beyond-th record from below: the nearest to a minimum that is private.
 
     By itself beyond is what it takes for the minimum to be no larger, with 95 %.

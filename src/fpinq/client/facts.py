@@ -201,7 +201,8 @@ class Facts:
     def by_root(self, amounts: Mapping[str, Fraction]) -> Fraction | Mapping[str, Fraction]:
         """One amount for a table over one root, or amounts by the names to show."""
         if len(self.roots) <= 1:
-            return Amount(next((amounts.get(root, ZERO) for root in self.roots), ZERO))
+            amount = next((amounts.get(root, ZERO) for root in self.roots), ZERO)
+            return Amount(amount.numerator, amount.denominator)
         labels = self.root_labels()
         return MappingProxyType({labels[root]: Amount(amounts.get(root, ZERO)) for root in self.roots})
 

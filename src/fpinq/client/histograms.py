@@ -11,7 +11,7 @@ from typing import Any
 
 from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.bounds import clamp, exact_bounds
-from fpinq.client.queries import Prepared, Query, column_of, integers, laplace_noise
+from fpinq.client.queries import Inquiry, Prepared, column_of, integers, laplace_noise
 from fpinq.client.rows import FLOAT64, INT64, Cell, constant, plain
 from fpinq.client.shorthand import if_else
 from fpinq.client.spelling import spell
@@ -100,7 +100,7 @@ class Distribution(Answers):
 
 
 @dataclass(frozen=True)
-class Histogram(Query[Answers]):
+class Histogram(Inquiry[Answers]):
     """How many records are in each bin; noise as for one count, since a record is in one bin.
 
     bins is a number of bins of equal width between the bounds (values beyond
@@ -130,7 +130,7 @@ class Histogram(Query[Answers]):
 
 
 @dataclass(frozen=True)
-class Ranges(Query[BinAnswers]):
+class Ranges(Inquiry[BinAnswers]):
     """Counts of any range of bins: `answers.range(lower, upper)`; bins are those of a histogram.
 
     Where there are many bins, groups of them are counted too: single bins are then
@@ -179,7 +179,7 @@ def _deviation(tree: CountTree, scale: Fraction, *, points: bool = False) -> flo
 
 
 @dataclass(frozen=True)
-class Cdf(Query[Answers]):
+class Cdf(Inquiry[Answers]):
     """The fraction of records at most each point: never falling, from one histogram.
 
     Points are every integer within the bounds, or the upper edges of bins. With
@@ -315,7 +315,7 @@ POWERS = 62
 
 
 @dataclass(frozen=True)
-class FindBounds(Query[Answer]):
+class FindBounds(Inquiry[Answer]):
     """Bounds (lower, upper) for an expression, each 0 or ± a power of two, that leave few records out.
 
     From one noisy histogram over powers of two: the outermost bins that are

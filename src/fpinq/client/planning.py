@@ -10,7 +10,7 @@ from fpinq.client.amounts import Amount
 from fpinq.client.answers import Answer, Answers, show_number
 from fpinq.client.bounds import exact_bounds
 from fpinq.client.named import Split
-from fpinq.client.queries import Prepared, Query
+from fpinq.client.queries import Inquiry, Prepared
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, plain
 from fpinq.client.several import Several
 from fpinq.client.spelling import show_at
@@ -124,14 +124,14 @@ def expected_error(
 
 
 def epsilon_for(
-    query: Query[Answer | Answers], *, error: object, confidence: object = None, size: int | None = None
+    query: Inquiry[Answer | Answers], *, error: object, confidence: object = None, size: int | None = None
 ) -> Fraction:
     """The least ε (to four digits) for which a query's error is at most this, with this confidence.
 
     Without a confidence, error is the standard error. No table is needed: the
     bounds say it all. A table's own epsilon_for also knows its columns.
     """
-    if not isinstance(query, Query):
+    if not isinstance(query, Inquiry):
         raise BadQuery("epsilon_for needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
     if query.of_columns:
         raise BadQuery("this depends on the table's columns: ask table.epsilon_for(…)")
@@ -142,10 +142,10 @@ def epsilon_for(
 
 
 def rho_for(
-    query: Query[Answer | Answers], *, error: object, confidence: object = None, size: int | None = None
+    query: Inquiry[Answer | Answers], *, error: object, confidence: object = None, size: int | None = None
 ) -> Rho:
     """The least ρ (to four digits) for which a query's error is at most this, as `epsilon_for` says of ε."""
-    if not isinstance(query, Query):
+    if not isinstance(query, Inquiry):
         raise BadQuery("rho_for needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
     if query.of_columns:
         raise BadQuery("this depends on the table's columns: ask table.rho_for(…)")

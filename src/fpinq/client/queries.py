@@ -55,7 +55,7 @@ class Prepared(Generic[A]):
     expect: Callable[[int | None], Expected]
 
 
-class Query(ABC, Generic[A]):
+class Inquiry(ABC, Generic[A]):
     """A question that can be asked of a table or of each part of a partition."""
 
     # Whether its error depends on more than its bounds: on which columns a table has, and of what types.
@@ -80,7 +80,7 @@ class Query(ABC, Generic[A]):
         of = column_of(getattr(self, "of", None))
         return "_".join(filter(None, (self.what.replace(" ", "_"), of)))
 
-    def traced(self, subject: Subject) -> "Query[A]":
+    def traced(self, subject: Subject) -> "Inquiry[A]":
         """The same, with its function called: once, whatever it is then used for."""
         of = getattr(self, "of", self)
         if of is self or (of is None and len(subject.schema.columns) != 1):
@@ -147,7 +147,7 @@ def laplace_noise(primitive: SimpleQuery, epsilon: Epsilon, step: Fraction = Fra
 
 
 @dataclass(frozen=True)
-class Count(Query[Answer]):
+class Count(Inquiry[Answer]):
     """How many records."""
 
     def column(self) -> str:
@@ -164,7 +164,7 @@ class Count(Query[Answer]):
 
 
 @dataclass(frozen=True)
-class DistinctCount(Query[Answer]):
+class DistinctCount(Inquiry[Answer]):
     """How many different values an expression has; missing ones are not counted.
 
     A count of the values, each kept once: one record more is at most one value more.
@@ -182,7 +182,7 @@ class DistinctCount(Query[Answer]):
 
 
 @dataclass(frozen=True)
-class Sum(Query[Answer]):
+class Sum(Inquiry[Answer]):
     """The sum of a bounded expression. Missing values add nothing."""
 
     of: object = None
@@ -219,7 +219,7 @@ def as_float(number: Fraction) -> float:
 
 
 @dataclass(frozen=True)
-class Average(Query[Answer]):
+class Average(Inquiry[Answer]):
     """The average of a bounded expression. Missing values count for nothing.
 
     Two queries: a first look, and then the balance of what is above and below
@@ -262,7 +262,7 @@ class Average(Query[Answer]):
 
 
 @dataclass(frozen=True)
-class Variance(Query[Answer]):
+class Variance(Inquiry[Answer]):
     """The variance (of the records, divided by their number) of a bounded expression.
 
     Two queries: a first look, and then the balance of squares about the average
@@ -307,7 +307,7 @@ class Variance(Query[Answer]):
 
 
 @dataclass(frozen=True)
-class StandardDeviation(Query[Answer]):
+class StandardDeviation(Inquiry[Answer]):
     """The square root of the variance."""
 
     of: object = None

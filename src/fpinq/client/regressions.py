@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import exact_bounds
 from fpinq.client.crossing import Again, Bounded, Computed, Crossed, crossed
-from fpinq.client.queries import Prepared, Query, column_of, described, divided_by_size, integers
+from fpinq.client.queries import Inquiry, Prepared, column_of, described, divided_by_size, integers
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, Symbolic
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
@@ -39,7 +39,7 @@ VARIANCE = 1 / 16
 
 
 @dataclass(frozen=True)
-class OfTwo(Query[Answer]):
+class OfTwo(Inquiry[Answer]):
     """What is asked of two expressions together."""
 
     f: object
@@ -190,7 +190,7 @@ class RegressionAnswers(Terms):
 
 
 @dataclass(frozen=True)
-class Regression(Query[RegressionAnswers]):
+class Regression(Inquiry[RegressionAnswers]):
     """The linear regression of y on one or more predictors, by least squares.
 
     Where noise hides how the predictors vary, or that they differ, coefficients

@@ -23,8 +23,8 @@ from fpinq.client.named import Named, Split
 from fpinq.client.queries import (
     Average,
     Count,
+    Inquiry,
     Prepared,
-    Query,
     StandardDeviation,
     Sum,
     Variance,
@@ -40,6 +40,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery, suggest
 from fpinq.model.frozen import dataclass
+from fpinq.model.kinds import Chosen
 from fpinq.model.queries import SimpleQuery
 from fpinq.runtime import Released
 
@@ -52,13 +53,17 @@ Expect = Callable[[int | None], Expected]
 
 
 @dataclass(frozen=True)
-class Several(Query[Named]):
+class Several(Inquiry[Named]):
     """Several queries of the same records, by name: they share ε, equally or by weight."""
 
-    queries: Mapping[str, Query[Any]]
+    queries: Mapping[str, Inquiry[Any]]
     weights: Mapping[str, Fraction] = field(default_factory=dict)
 
     of_columns = True
+
+    def words(self) -> str:
+        """What is asked, by its names."""
+        return ", ".join(self.queries)
 
     def column(self) -> str:
         """What is asked, one after the other."""
@@ -119,18 +124,18 @@ class Several(Query[Named]):
 
 
 def several(
-    queries: Mapping[str, Query[Any]] | None = None,
+    queries: Mapping[str, Inquiry[Any]] | None = None,
     /,
     *,
     weights: Mapping[str, object] | None = None,
-    **named: Query[Any],
+    **named: Inquiry[Any],
 ) -> Several:
     """Several queries at once, by name: fp.several(n=fp.count(), age=fp.average("age"), weights={"n": 2})."""
     if not isinstance(queries or {}, Mapping) or not (queries or named):
         raise BadQuery('several needs queries by name: fp.several(n=fp.count(), age=fp.average("age"))')
     asked = {**(queries or {}), **named}
     for name, query in asked.items():
-        if not isinstance(name, str) or not name or not isinstance(query, Query):
+        if not isinstance(name, str) or not name or not isinstance(query, Inquiry):
             raise BadQuery(f"{name!r} needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
         if isinstance(query, Several):
             raise BadQuery(f"{name!r} is several queries itself: put all of them side by side")
@@ -170,7 +175,7 @@ def _apart(several: primitives.Several, released: tuple[int, ...]) -> list[Relea
     found, start = list[Released](), 0
     for query in several.of:
         some = released[start : start + query.integers]
-        found.append(some[0] if isinstance(query, primitives.Chosen) and query.alone else some)
+        found.append(some[0] if isinstance(query, Chosen) and query.alone else some)
         start += query.integers
     return found
 
@@ -198,7 +203,7 @@ class Alone:
     """A query that shares nothing."""
 
     names: tuple[str, ...]
-    query: Query[Any]
+    query: Inquiry[Any]
 
     def asked(self, subject: Subject, i: int, epsilon: Epsilon, counted: int, of_count: Epsilon) -> Asked:
         prepared = self.query.prepare(subject, epsilon)
@@ -220,7 +225,7 @@ class Family:
     """Queries of one expression within the same bounds, by name."""
 
     names: tuple[str, ...]
-    queries: tuple[Query[Any], ...]
+    queries: tuple[Inquiry[Any], ...]
     clamp: Clamp
 
     @property
@@ -263,7 +268,7 @@ class Beside(Family):
 Group = Alone | Family
 
 
-def _groups(subject: Subject, queries: Mapping[str, Query[Any]]) -> list[Group]:
+def _groups(subject: Subject, queries: Mapping[str, Inquiry[Any]]) -> list[Group]:
     """Which names come from one measurement."""
     families = _families(subject, queries)
     counts = [name for name, query in queries.items() if type(query) is Count]
@@ -287,7 +292,7 @@ def _asked_as(family: Family, *, beside_a_count: bool) -> list[Group]:
     return [family]
 
 
-def _families(subject: Subject, queries: Mapping[str, Query[Any]]) -> list[Family]:
+def _families(subject: Subject, queries: Mapping[str, Inquiry[Any]]) -> list[Family]:
     """The queries of sums of one expression, by the expression and its bounds."""
     found: dict[Clamp, list[str]] = {}
     for name, query in queries.items():
@@ -467,7 +472,7 @@ def per_record(weights: tuple[float, ...], size: int | None, most: float) -> Exp
 Look = Callable[[Sequence[int]], Found] | Prepared[Answer]
 
 
-def _look(query: Query[Any], subject: Subject, sums: Sums) -> tuple[Look, Expect]:
+def _look(query: Inquiry[Any], subject: Subject, sums: Sums) -> tuple[Look, Expect]:
     """How a query is read off Bernstein sums, and how far that will be off."""
     match query:
         case Count():

@@ -12,7 +12,7 @@ from fpinq.client.advice import instead, misplaced
 from fpinq.client.algebra import derive
 from fpinq.client.amounts import plain_amount
 from fpinq.client.answers import Answer, Answers
-from fpinq.client.asking import Question, ask, ask_parts
+from fpinq.client.asking import AnyInquiry, ask, ask_parts
 from fpinq.client.budgets import Budget
 from fpinq.client.choices import ExponentialMechanism, Median, Mode, OrderStatistic, Quantile, Quantiles
 from fpinq.client.derivation import Derivation, summary
@@ -29,7 +29,7 @@ from fpinq.client.queries import (
     Average,
     Count,
     DistinctCount,
-    Query,
+    Inquiry,
     StandardDeviation,
     Sum,
     Variance,
@@ -312,12 +312,12 @@ class Table:
     # ── asking ───────────────────────────────────────────────────────────────────────
 
     @overload
-    def query(self, epsilon: object, query: Query[A], *, by: None = None, keys: None = None) -> A: ...
+    def query(self, epsilon: object, query: Inquiry[A], *, by: None = None, keys: None = None) -> A: ...
     @overload
     def query(
         self,
         epsilon: object,
-        query: Question | Mapping[Any, Question],
+        query: AnyInquiry | Mapping[Any, AnyInquiry],
         *,
         by: object,
         keys: Iterable[object] | None = None,
@@ -325,7 +325,7 @@ class Table:
     def query(
         self,
         epsilon: object,
-        query: Question | Mapping[Any, Question],
+        query: AnyInquiry | Mapping[Any, AnyInquiry],
         *,
         by: object = None,
         keys: Iterable[object] | None = None,
@@ -339,7 +339,7 @@ class Table:
         exactly = _exactly(epsilon)
         if by is not None:
             return ask_parts(self.facts, exactly, query, by, keys)
-        if not isinstance(query, Query):
+        if not isinstance(query, Inquiry):
             raise BadQuery(
                 "query needs an fp query, such as fp.count(); several are fp.several(n=fp.count(), …), "
                 "and a dict of them is one for each part: say by what, too (by=f)"
@@ -354,10 +354,10 @@ class Table:
     ) -> ExpectedErrors: ...
     @overload
     def expected_error(
-        self, query: Question, epsilon: object, *, size: int | None = None
+        self, query: AnyInquiry, epsilon: object, *, size: int | None = None
     ) -> ExpectedError: ...
     def expected_error(
-        self, query: Question, epsilon: object, *, size: int | None = None
+        self, query: AnyInquiry, epsilon: object, *, size: int | None = None
     ) -> ExpectedError | ExpectedErrors:
         """How far the answer of a query at ε will be off, before asking it; of several, each by its name.
 
@@ -367,7 +367,7 @@ class Table:
         return asking.expect(self.facts, _exactly(epsilon), query, size)
 
     def epsilon_for(
-        self, query: Question, *, error: object, confidence: object = None, size: int | None = None
+        self, query: AnyInquiry, *, error: object, confidence: object = None, size: int | None = None
     ) -> Fraction:
         """The least ε (to four digits) for which the query's error is at most this, with this confidence.
 
@@ -376,7 +376,7 @@ class Table:
         return asking.epsilon_for(self.facts, query, error, confidence, size)
 
     def rho_for(
-        self, query: Question, *, error: object, confidence: object = None, size: int | None = None
+        self, query: AnyInquiry, *, error: object, confidence: object = None, size: int | None = None
     ) -> Rho:
         """The least ρ (to four digits) for which a query's error is at most this, with this confidence."""
         return asking.rho_for(self.facts, query, error, confidence, size)

@@ -10,9 +10,12 @@
 3. ``expressions``    the closed row-expression language: syntax and types
 4. ``operators``      its operators, each with its type and its value
 5. ``keys``           what the parts of a partition are told by; ``domains``  keys that are not listed
-   ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ)
+   ``partitions``     which part a record is in
+   ``aggregates``     of a group's members; ``told``  what follows from keys
+   ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ); ``nesting``  what is in them
 6. ``clamps``         how a column becomes exact integers
-   ``queries``        primitive queries: a statistic and its sensitivity
+   ``kinds``          what everybody must know of a query: its statistic, its sensitivity, its mechanism
+   ``queries``        primitive queries: those that get noise, and the closed set; ``choices``  by scores; ``crossing``  of several columns
    ``costs``          what an engine takes for a row; ``work``  what a measurement can cost at the most
 7. ``environments``   what table variables stand for
    ``actions``        what a client program can do; ``closed``  and nothing else

@@ -13,6 +13,7 @@ from fpinq.model.accounts import Stability, Unbounded
 from fpinq.model.errors import BadTransformation, UnboundedStability, WrongArity
 from fpinq.model.expressions import Schema
 from fpinq.model.frozen import dataclass
+from fpinq.model.nesting import deepest
 from fpinq.model.transformations import (
     Concat,
     ConcatAll,
@@ -36,7 +37,6 @@ from fpinq.model.transformations import (
     UniqueBy,
     Where,
     check_count,
-    deepest,
 )
 
 # A plan is a tree: a shared table counts as often as it is used.

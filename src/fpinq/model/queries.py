@@ -1,10 +1,7 @@
 """Primitive queries: what is measured, how much one record can change it, and what is released.
 
-A query is one place where everybody looks: engines are asked for its
-statistic, drawing goes by its sensitivity, its mechanism and whether its scores
-are monotone, limits by how many integers it releases and how often it goes over
-the statistic. None of these has a default, so a new query cannot be forgotten
-anywhere. They are those of a query that passed its check.
+What everybody must know of a query is in `kinds`. Here are those that get
+noise, and the closed set of all; those that choose by scores are in `choices`.
 
 The *sensitivity* is the most that one record can change the integers: in L1
 where discrete Laplace noise is added to every one of them (in L2 where it is
@@ -12,39 +9,34 @@ Gaussian), in L∞ where they are scores to choose by. Nothing else touches data
 released is post-processing.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import field
 from fractions import Fraction
-from itertools import product
-from math import prod
 from typing import Literal as Tag
 from typing import NamedTuple
 
+from fpinq.model.choices import Brackets as Brackets
+from fpinq.model.choices import Choice as Choice
+from fpinq.model.choices import Depth as Depth
+from fpinq.model.choices import Rank as Rank
+from fpinq.model.choices import Ranks as Ranks
 from fpinq.model.clamps import Clamp, check_clamp
+from fpinq.model.crossing import MAX_DEGREE as MAX_DEGREE
+from fpinq.model.crossing import CrossMoments as CrossMoments
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Apply, Expression, Literal, Schema
 from fpinq.model.frozen import dataclass
+from fpinq.model.kinds import Noisy, Primitive, all_of_it, of_one_sign
 from fpinq.model.operators import type_of
 from fpinq.model.statistics import (
     Bernstein,
     Integers,
-    Monomials,
     Points,
     Records,
-    Statistic,
     Totals,
     dense,
 )
 
-MAX_DEGREE = 2
-
 MAX_BINS = 2**24
-MAX_RANKS = 10**18
-
-MAX_FRACTIONS = 1_000
-# More records than anybody has.
-MAX_BESIDE = 2**40
 
 # How many queries are asked at once, and how much more of ε one may get than another.
 MAX_SEVERAL = 100
@@ -52,100 +44,12 @@ MAX_SHARE = 10**9
 
 # Squares of grid points, added over any table there is, stay within 127 bits.
 MAX_SQUARED_WIDTH = 2**31
-# What one record adds to a product of several clamps is a 64-bit integer everywhere.
-MAX_PRODUCT = 2**62
-MAX_CROSSED = 1_024
-MAX_WEIGHT = 2**128
 
 MAX_VALUES = 10_000
 
 # In how many steps a quotient is released, and in how many a centre may divide a grid step.
 MAX_FINENESS = 2**48
 MAX_DIVISION = 2**20
-
-
-class Primitive(ABC):
-    """What everybody must know of a query, and nobody may assume."""
-
-    @property
-    @abstractmethod
-    def statistic(self) -> Statistic:
-        """What is measured of the data."""
-
-    @property
-    @abstractmethod
-    def sensitivity(self) -> int:
-        """Δ: the most that one record can change, in L1 or, of scores, in L∞."""
-
-    @property
-    @abstractmethod
-    def mechanism(self) -> Tag["laplace", "choice", "quotient"]:
-        """How what is released is drawn."""
-
-    @property
-    @abstractmethod
-    def monotone(self) -> bool:
-        """Whether one more record moves all integers, or scores, in one direction."""
-
-    @property
-    @abstractmethod
-    def integers(self) -> int:
-        """How many integers are released."""
-
-    @property
-    @abstractmethod
-    def passes(self) -> int:
-        """How often drawing goes over the statistic."""
-
-    @abstractmethod
-    def check(self, schema: Schema) -> None:
-        """BadQuery unless it makes sense for records of this schema."""
-
-
-class Noisy(Primitive):
-    """A query that gets noise on every one of its integers.
-
-    At ε it is discrete Laplace noise of scale Δ/ε. At ρ it is discrete Gaussian
-    noise of σ² = Δ₂²/(2ρ): Δ₂ is the most that one record can change in L2.
-    """
-
-    mechanism = "laplace"
-
-    @property
-    @abstractmethod
-    def squared(self) -> int:
-        """Δ₂²: the most that one record can change, in L2 and squared."""
-
-    @abstractmethod
-    def exact(self, measured: Integers) -> list[int]:
-        """The integers that get noise, from the statistic."""
-
-
-def all_of_it(query: Noisy, measured: Integers) -> list[int]:
-    """The statistic itself gets noise, zeros included: many parts can be drawn for as they are measured."""
-    return dense(query.statistic, measured)
-
-
-class Choices(NamedTuple):
-    """What one is chosen of: runs (first, last, score) of equal scores, and their sensitivity."""
-
-    runs: list[tuple[int, int, int]]
-    sensitivity: int
-
-
-class Chosen(Primitive):
-    """A query that chooses by scores, once in every pass, each at an equal share of ε."""
-
-    mechanism = "choice"
-
-    @property
-    @abstractmethod
-    def alone(self) -> bool:
-        """Whether what is chosen is released by itself, not as a tuple."""
-
-    @abstractmethod
-    def choices(self, measured: Integers) -> Iterator[Choices]:
-        """What is chosen of, pass by pass, from the statistic."""
 
 
 @dataclass(frozen=True)
@@ -360,107 +264,6 @@ class Offset(Noisy):
 
 
 @dataclass(frozen=True)
-class CrossMoments(Noisy):
-    """The totals of the products of Bernstein bases, one basis of degree 1 or 2 for each clamp.
-
-    Each basis sums to Wᵈ whatever the value is, so one record adds exactly
-    Π Wᵢ^dᵢ in L1, spread over Π (dᵢ + 1) coordinates: each gets noise of the
-    whole ε, and every product of powers up to the degrees is a sum of them.
-    Where degree 2 in every clamp would spread too far, the centred square
-    2(2t − W)² − W², within ± W², of some of them stands beside: all of the
-    products times `weight`, the square of clamp i times squaresᵢ.
-    """
-
-    of: tuple[Clamp, ...]
-    degrees: tuple[int, ...]
-    weight: int
-    squares: tuple[int, ...]
-    op: Tag["cross_moments"] = field(default="cross_moments", repr=False)
-
-    passes = 1
-
-    @property
-    def statistic(self) -> Monomials:
-        products = product(*(range(degree + 1) for degree in self.degrees))
-        beside = (tuple(2 * (j == i) for j in range(len(self.of))) for i in self.squared_clamps)
-        return Monomials(self.of, (*products, *beside))
-
-    @property
-    def squared_clamps(self) -> tuple[int, ...]:
-        """Which clamps have a square beside the products."""
-        return tuple(i for i, weight in enumerate(self.squares) if weight)
-
-    @property
-    def sensitivity(self) -> int:
-        squares = sum(self.squares[i] * self.of[i].width ** 2 for i in self.squared_clamps)
-        return self.weight * self.reach + squares
-
-    @property
-    def squared(self) -> int:
-        squares = sum((self.squares[i] * self.of[i].width ** 2) ** 2 for i in self.squared_clamps)
-        return (self.weight * self.reach) ** 2 + squares
-
-    @property
-    def reach(self) -> int:
-        """What one record adds to the products: Π Wᵢ^dᵢ."""
-        return prod(clamp.width**degree for clamp, degree in zip(self.of, self.degrees, strict=True))
-
-    @property
-    def monotone(self) -> bool:
-        return not self.squared_clamps
-
-    @property
-    def integers(self) -> int:
-        return prod(degree + 1 for degree in self.degrees) + len(self.squared_clamps)
-
-    def check(self, schema: Schema) -> None:
-        if not self.of or not len(self.of) == len(self.degrees) == len(self.squares):
-            raise BadQuery("cross moments are of one or more clamps, with a degree and a square each")
-        for clamp in self.of:
-            check_clamp(clamp, schema)
-        if not all(1 <= degree <= MAX_DEGREE for degree in self.degrees):
-            raise BadQuery(f"moments have degree 1 to {MAX_DEGREE}")
-        if len(self.of) > MAX_CROSSED.bit_length() or self.integers > MAX_CROSSED:
-            raise BadQuery(f"too many columns for one query: at most {MAX_CROSSED} products of them")
-        if not 1 <= self.weight <= MAX_WEIGHT or not all(0 <= w <= MAX_WEIGHT for w in self.squares):
-            raise BadQuery("the weights of cross moments are whole numbers, that of the products 1 or more")
-        widths = [max(clamp.width, 1) for clamp in self.of]  # of a width of 0 there is the power 0
-        products = prod(map(pow, widths, self.degrees))
-        if max(products, *(widths[i] ** 2 for i in self.squared_clamps), 0) > MAX_PRODUCT:
-            raise BadQuery(f"bounds too wide for products: at most {MAX_PRODUCT} steps all in all")
-
-    def exact(self, measured: Integers) -> list[int]:
-        """The products of bases, in the order of their indices, and then the squares."""
-        totals = dense(self.statistic, measured)
-        number = self.integers - len(self.squared_clamps)
-        axes = [(clamp.width, degree) for clamp, degree in zip(self.of, self.degrees, strict=True)]
-        products = [self.weight * total for total in crossed(totals[:number], axes)]
-        return products + [
-            self._square(i, totals, q) for i, q in zip(self.squared_clamps, totals[number:], strict=True)
-        ]
-
-    def _square(self, i: int, totals: list[int], q: int) -> int:
-        """Σ 2(2t − W)² − W² from Σ1, Σt and Σt² = q, t that of clamp i."""
-        w = self.of[i].width
-        first = prod(degree + 1 for degree in self.degrees[i + 1 :])  # where t alone is among the products
-        return self.squares[i] * (8 * q - 8 * w * totals[first] + w * w * totals[0])
-
-
-def crossed(totals: Sequence[int], axes: Sequence[tuple[int, int]]) -> list[int]:
-    """Totals of products of Bernstein bases from those of products of powers, one (width, degree) each."""
-    if not axes:
-        return list(totals)
-    (w, degree), *others = axes
-    block = len(totals) // (degree + 1)
-    powers = [crossed(totals[start : start + block], others) for start in range(0, len(totals), block)]
-    if degree == 1:
-        return [w * n - t for n, t in zip(*powers, strict=True)] + powers[1]
-    both = list(zip(*powers, strict=True))
-    below = [w * w * n - 2 * w * t + q for n, t, q in both]
-    return below + [2 * (w * t - q) for _, t, q in both] + powers[2]
-
-
-@dataclass(frozen=True)
 class Tally(Noisy):
     """How many records have each of several values: these differ, so one record adds 1 to one of them."""
 
@@ -578,256 +381,6 @@ class Tree(Noisy):
         return nodes
 
 
-@dataclass(frozen=True)
-class Rank(Chosen):
-    """Choose the grid point nearest to a fraction of the records: order statistics and quantiles.
-
-    With fraction a/b, point x scores −max((b − a)·#below, a·#above). One more
-    record lowers each score by at most max(a, b − a) and raises none: the scores
-    are monotone.
-    """
-
-    of: Clamp
-    fraction: Fraction
-    op: Tag["rank"] = field(default="rank", repr=False)
-
-    monotone = True
-    integers = 1
-    passes = 1
-    alone = True
-
-    @property
-    def statistic(self) -> Points:
-        return Points(self.of)
-
-    @property
-    def sensitivity(self) -> int:
-        a, b = self.fraction.numerator, self.fraction.denominator
-        return max(a, b - a)
-
-    def check(self, schema: Schema) -> None:
-        check_clamp(self.of, schema)
-        check_fraction(self.fraction)
-
-    def each(self) -> tuple["Rank", ...]:
-        """The one choice there is."""
-        return (self,)
-
-    def choices(self, measured: Integers) -> Iterator[Choices]:
-        yield Choices(self.scores(measured), self.sensitivity)
-
-    def scores(self, measured: Integers) -> list[tuple[int, int, int]]:
-        """Every grid point with its score, as runs (first, last, score) of equal scores."""
-        a, b = self.fraction.numerator, self.fraction.denominator
-        below, above = 0, sum(measured.values())
-        runs: list[tuple[int, int, int]] = []
-        free = self.of.lower
-        for point in sorted(measured):
-            if free < point:
-                runs.append((free, point - 1, -max((b - a) * below, a * above)))
-            above -= measured[point]
-            runs.append((point, point, -max((b - a) * below, a * above)))
-            below += measured[point]
-            free = point + 1
-        if free <= self.of.upper:
-            runs.append((free, self.of.upper, -max((b - a) * below, a * above)))
-        return runs
-
-
-def check_fraction(fraction: Fraction) -> None:
-    """BadQuery unless it is one of the records."""
-    if not 0 <= fraction <= 1 or fraction.denominator > MAX_RANKS:
-        raise BadQuery(f"a fraction of the records is between 0 and 1, in steps of 1/{MAX_RANKS}")
-
-
-@dataclass(frozen=True)
-class Ranks(Chosen):
-    """Choose a grid point for each of several fractions, as Rank does, each at an equal share of ε.
-
-    Every choice has scores and a sensitivity of its own; the largest is stated.
-    """
-
-    of: Clamp
-    fractions: tuple[Fraction, ...]
-    op: Tag["ranks"] = field(default="ranks", repr=False)
-
-    monotone = True
-    alone = False
-
-    @property
-    def statistic(self) -> Points:
-        return Points(self.of)
-
-    @property
-    def sensitivity(self) -> int:
-        return max(rank.sensitivity for rank in self.each())
-
-    @property
-    def integers(self) -> int:
-        return len(self.fractions)
-
-    @property
-    def passes(self) -> int:
-        return len(self.fractions)
-
-    def each(self) -> tuple[Rank, ...]:
-        """The choices one by one."""
-        return tuple(Rank(self.of, fraction) for fraction in self.fractions)
-
-    def check(self, schema: Schema) -> None:
-        if not 1 <= len(self.fractions) <= MAX_FRACTIONS:
-            raise BadQuery(f"1 to {MAX_FRACTIONS} fractions in one query")
-        check_clamp(self.of, schema)
-        for fraction in self.fractions:
-            check_fraction(fraction)
-
-    def choices(self, measured: Integers) -> Iterator[Choices]:
-        for rank in self.each():
-            yield from rank.choices(measured)
-
-
-@dataclass(frozen=True)
-class Brackets(Chosen):
-    """Choose a grid point for each of several fractions, as Rank does, and one on either side of it.
-
-    The lower one is chosen as if so many more records were at the lower bound, the
-    upper one as if they were at the upper bound. Those are public and always
-    there, so that one more record moves the scores as it moves Rank's. All choices
-    are made at an equal share of ε: lower, middle, upper, fraction by fraction.
-    """
-
-    of: Clamp
-    fractions: tuple[Fraction, ...]
-    below: tuple[int, ...]
-    above: tuple[int, ...]
-    op: Tag["brackets"] = field(default="brackets", repr=False)
-
-    monotone = True
-    alone = False
-
-    @property
-    def statistic(self) -> Points:
-        return Points(self.of)
-
-    @property
-    def sensitivity(self) -> int:
-        return max(rank.sensitivity for rank in self.each())
-
-    @property
-    def integers(self) -> int:
-        return 3 * len(self.fractions)
-
-    @property
-    def passes(self) -> int:
-        return 3 * len(self.fractions)
-
-    def each(self) -> tuple[Rank, ...]:
-        """The fractions one by one."""
-        return Ranks(self.of, self.fractions).each()
-
-    def beside(self) -> Iterator[tuple[Rank, int, int]]:
-        """The choices one by one: a rank, where more records are, and how many."""
-        for rank, below, above in zip(self.each(), self.below, self.above, strict=True):
-            yield from ((rank, self.of.lower, below), (rank, self.of.lower, 0), (rank, self.of.upper, above))
-
-    def check(self, schema: Schema) -> None:
-        Ranks(self.of, self.fractions).check(schema)
-        if not len(self.below) == len(self.above) == len(self.fractions):
-            raise BadQuery("a bracket needs a number of records below and one above for each fraction")
-        if not all(0 <= number <= MAX_BESIDE for number in (*self.below, *self.above)):
-            raise BadQuery(f"beside the records there are 0 to {MAX_BESIDE} more")
-
-    def choices(self, measured: Integers) -> Iterator[Choices]:
-        for rank, point, number in self.beside():
-            yield from rank.choices(with_more(measured, point, number))
-
-
-def with_more(measured: Integers, point: int, number: int) -> Integers:
-    """What was measured, if there were more records at a point."""
-    return {**measured, point: measured.get(point, 0) + number} if number else measured
-
-
-@dataclass(frozen=True)
-class Depth(Chosen):
-    """Choose the grid point where a number of records, counted from below, is reached: an outer quantile.
-
-    Point x scores 0 where the number lies between how many are below x and how
-    many are up to it, x included, and else minus what is missing:
-    −max(0, #below − number, number − #upto). One more record changes each score
-    by at most 1, up or down.
-    """
-
-    of: Clamp
-    records: int
-    op: Tag["depth"] = field(default="depth", repr=False)
-
-    sensitivity = 1
-    monotone = False
-    integers = 1
-    passes = 1
-    alone = True
-
-    @property
-    def statistic(self) -> Points:
-        return Points(self.of)
-
-    def check(self, schema: Schema) -> None:
-        check_clamp(self.of, schema)
-        if not 0 <= self.records <= MAX_RANKS:
-            raise BadQuery(f"a number of records is a whole number, 0 to {MAX_RANKS}")
-
-    def choices(self, measured: Integers) -> Iterator[Choices]:
-        below, free = 0, self.of.lower
-        runs: list[tuple[int, int, int]] = []
-        for point in sorted(measured):
-            if free < point:
-                runs.append((free, point - 1, -abs(below - self.records)))
-            upto = below + measured[point]
-            runs.append((point, point, -max(0, below - self.records, self.records - upto)))
-            below, free = upto, point + 1
-        if free <= self.of.upper:
-            runs.append((free, self.of.upper, -abs(below - self.records)))
-        yield Choices(runs, self.sensitivity)
-
-
-@dataclass(frozen=True)
-class Choice(Chosen):
-    """Choose the candidate with the largest total score: PINQ's exponential mechanism.
-
-    A record adds a clamped integer to every candidate's score. The scores are
-    monotone if no record can add a negative one, or none a positive one.
-    """
-
-    of: tuple[Clamp, ...]
-    op: Tag["choice"] = field(default="choice", repr=False)
-
-    integers = 1
-    passes = 1
-    alone = True
-
-    @property
-    def statistic(self) -> Totals:
-        return Totals(self.of)
-
-    @property
-    def sensitivity(self) -> int:
-        return max(clamp.magnitude for clamp in self.of)
-
-    @property
-    def monotone(self) -> bool:
-        return of_one_sign(self.of)
-
-    def check(self, schema: Schema) -> None:
-        if not self.of:
-            raise BadQuery("a choice needs one or more candidates")
-        for clamp in self.of:
-            check_clamp(clamp, schema)
-
-    def choices(self, measured: Integers) -> Iterator[Choices]:
-        scores = enumerate(dense(self.statistic, measured))
-        yield Choices([(candidate, candidate, score) for candidate, score in scores], self.sensitivity)
-
-
 class Parts(NamedTuple):
     """What is there of a total and what is missing: of one record, together always the same."""
 
@@ -902,11 +455,6 @@ class Balance(Primitive):
         """A grid point's distance from the centre, in parts of a step."""
         assert self.about is not None
         return point * self.about.denominator - self.about.numerator
-
-
-def of_one_sign(clamps: tuple[Clamp, ...]) -> bool:
-    """Whether no record can add a negative integer, or none a positive one."""
-    return all(clamp.lower >= 0 for clamp in clamps) or all(clamp.upper <= 0 for clamp in clamps)
 
 
 SimpleQuery = (

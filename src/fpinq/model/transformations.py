@@ -13,31 +13,33 @@ The records of a literal table are in the program; everything else is made of
 its arguments, row by row or key by key.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import field, fields, is_dataclass
-from functools import cache, reduce
+from dataclasses import field
+from functools import reduce
 from typing import Literal as Tag
 
 from fpinq.model.accounts import UNBOUNDED, Stability, Unbounded
-from fpinq.model.clamps import Clamp, check_clamp
+from fpinq.model.aggregates import Aggregate as Aggregate
+from fpinq.model.aggregates import Aggregates as Aggregates
+from fpinq.model.aggregates import aggregate_columns
 from fpinq.model.errors import BadPartition, BadTransformation
 from fpinq.model.expressions import (
     COLUMN_TYPES,
     Apply,
     Column,
     Expression,
-    Literal,
     Schema,
     Type,
     Value,
-    check_values,
     checked_value,
     is_text,
 )
 from fpinq.model.frozen import dataclass
-from fpinq.model.keys import MAX_COLUMNS, Keys, Product, canonical, check_number, domains, has_duplicates
 from fpinq.model.keys import MAX_PARTS as MAX_PARTS
 from fpinq.model.operators import type_of
+from fpinq.model.partitions import Partitioning as Partitioning
+from fpinq.model.partitions import check_partitioning as check_partitioning
+from fpinq.model.partitions import parts_of as parts_of
+from fpinq.model.told import Told
 
 Fields = tuple[tuple[str, Expression], ...]
 
@@ -79,116 +81,6 @@ class All:
 
 
 Truncation = First | Unique | All
-
-
-# ── aggregates of a group's members ──────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """count, sum, average, min or max of a group's members; nulls are left out.
-
-    sum and average take a Clamp, so that what is added are exact integers. A
-    total that its type cannot hold exactly (64 bits, or 2^53 steps for a float
-    or an average) is null. The sum of nothing is 0; the average, min and max of
-    nothing are null.
-    """
-
-    function: Tag["count", "sum", "average", "min", "max"]
-    value: Expression | Clamp | None = None
-
-    op = "aggregate"
-
-    def type_in(self, schema: Schema) -> Type:
-        """The type of the aggregate of members of this schema."""
-        match self.function, self.value:
-            case "count", None:
-                return Type.INT64
-            case (("sum" | "average"), Clamp() as clamp):
-                check_clamp(clamp, schema)
-                integral = self.function == "sum" and type_of(clamp.value, schema) is Type.INT64
-                return Type.INT64 if integral else Type.FLOAT64
-            case (("min" | "max"), value) if value is not None and not isinstance(value, Clamp):
-                return type_of(value, schema)
-            case _:
-                raise BadTransformation(
-                    "count takes nothing, sum and average a clamp, min and max an expression"
-                )
-
-    def is_told(self, by: "Told") -> bool:
-        """Whether equal keys have equal aggregates: the smallest and the largest of equal values are."""
-        value = self.value
-        return self.function in ("min", "max") and not isinstance(value, Clamp | None) and by.tell(value)
-
-
-Aggregates = tuple[tuple[str, Aggregate], ...]
-
-
-# ── partitions ───────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Partitioning:
-    """f : record → part. Part i holds the records whose key is keys[i]; other keys are in no part.
-
-    The key is a value, or the values of several expressions; null is a value like others.
-    """
-
-    key: Expression | tuple[Expression, ...]
-    keys: Keys
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    op = "partitioning"
-
-    def __post_init__(self) -> None:
-        keys = self.keys if type(self.keys) in (range, Product) else tuple(self.keys)
-        keys = canonical(keys)
-        check_number(keys)
-        object.__setattr__(self, "keys", keys)
-        # Many parts share one partitioning: it is hashed once, not once for each.
-        object.__setattr__(self, "_hash", hash((self.key, len(keys), repr(keys[:8]))))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """What a key is made of: one expression, or several."""
-        return self.key if isinstance(self.key, tuple) else (self.key,)
-
-
-def parts_of(by: Partitioning | None) -> int:
-    """How many parts a table is asked in: one, if it is not partitioned."""
-    return 1 if by is None else len(by.keys)
-
-
-def check_partitioning(by: Partitioning, schema: Schema) -> None:
-    """BadPartition unless there are keys, all different and of the key expressions' types."""
-    types = [type_of(key, schema) for key in by.expressions]
-    for found in types:
-        if found not in COLUMN_TYPES:
-            raise BadPartition(f"cannot partition by {found.value}")
-    check_number(by.keys)
-    if not len(by.keys):
-        raise BadPartition("partition needs keys=[…]: which parts exist must not depend on the data")
-    for values, found in zip(_values(by), types, strict=True):
-        # Of a range, the first and the last are the least and the greatest.
-        check_values((values[0], values[-1]) if type(values) is range else values, found)
-    if has_duplicates(by.keys):
-        raise BadPartition("partition keys must be different: a record may be in one part only")
-
-
-def _values(by: Partitioning) -> Sequence[Sequence[Value]]:
-    """What each expression is in the keys."""
-    if not isinstance(by.key, tuple):
-        if type(by.keys) is Product:
-            raise BadPartition("a key of one expression is a value, not one of a product")
-        return (by.keys,)  # type: ignore[return-value]
-    if len(by.key) < 2:
-        raise BadPartition("a key of one expression is that expression, and not a tuple")
-    if len(by.key) > MAX_COLUMNS:
-        raise BadPartition(f"a key has at most {MAX_COLUMNS} columns")
-    return domains(by.keys, len(by.key))
 
 
 # ── transformations ──────────────────────────────────────────────────────────────────
@@ -381,7 +273,7 @@ class GroupBy(_OfOne):
 
     def shape(self, table: Schema) -> Schema:
         keys = _record_schema(self.keys, table, empty=True).columns
-        return checked_schema((*keys, *_aggregate_columns(self.aggregates, table)))
+        return checked_schema((*keys, *aggregate_columns(self.aggregates, table)))
 
     def rows_at_most(self, table: int) -> int:
         return table if self.keys else min(table, 1)
@@ -538,8 +430,8 @@ class GroupJoin:
         if len(self.names) != len(types):
             raise BadTransformation("group_join needs a name for every key")
         keys = zip(self.names, types, strict=True)
-        lefts = _aggregate_columns(self.left_aggregates, left)
-        rights = _aggregate_columns(self.right_aggregates, right)
+        lefts = aggregate_columns(self.left_aggregates, left)
+        rights = aggregate_columns(self.right_aggregates, right)
         return checked_schema((*keys, *lefts, *rights))
 
     def rows_at_most(self, left: int, right: int) -> int:
@@ -613,46 +505,6 @@ class PartOf(_OfOne):
         return table
 
 
-def deepest(part: object) -> int:
-    """How deeply the operators in a transformation, or in a part of one, are nested."""
-    if isinstance(part, Apply):
-        return part.depth
-    if isinstance(part, tuple):
-        return max(map(deepest, part), default=0)
-    kind: type = type(part)
-    names = _nesting_parts_of(kind)
-    return max([deepest(getattr(part, name)) for name in names]) if names else 0
-
-
-def operators_in(part: object) -> set[str]:
-    """The names of the operators in a plan, a query, or any part of one; what is used twice is seen once."""
-    found: set[str] = set()
-    seen: dict[int, object] = {}  # kept, so that no other gets its id
-    waiting = [part]
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen or isinstance(each, LiteralTable):
-            continue
-        seen[id(each)] = each
-        if isinstance(each, Apply):
-            found.add(each.operator)
-        kind: type = type(each)
-        waiting += each if isinstance(each, tuple) else [getattr(each, name) for name in _parts_of(kind)]
-    return found
-
-
-@cache
-def _nesting_parts_of(kind: type) -> tuple[str, ...]:
-    """The fields in which operators can be: not the rows of a table, nor the keys of parts."""
-    few = {Partitioning: ("key",), PartOf: ("by",), LiteralTable: (), Literal: (), Column: ()}
-    return few[kind] if kind in few else _parts_of(kind)
-
-
-@cache
-def _parts_of(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name != "op") if is_dataclass(kind) else ()
-
-
 def joined_schema(left: Schema, right: Schema) -> Schema:
     """The schema that a join's record sees."""
     lefts = tuple((f"l.{name}", type_) for name, type_ in left.columns)
@@ -673,36 +525,6 @@ def _beside(side: str, key: Expression) -> Expression:
             return Apply(operator, tuple(_beside(side, argument) for argument in arguments))
         case _:
             return key
-
-
-class Told:
-    """Keys of a record, or of a join's side, and what follows from them.
-
-    Equal expressions have the same number, found from those of their arguments:
-    each is looked at once, however many keys there are.
-    """
-
-    def __init__(self, keys: Iterable[Expression], side: str = "") -> None:
-        self._numbers: dict[Hashable, int] = {}
-        self._side = side
-        self._keys: set[int] = set()
-        self._keys.update([self._look(key)[0] for key in keys])
-
-    def tell(self, value: Expression) -> bool:
-        """Whether all that a value sees of the record, or of the side, are these keys of it."""
-        return self._look(value)[1]
-
-    def _look(self, value: Expression) -> tuple[int, bool]:
-        """The number of an expression, and whether the keys tell it."""
-        if isinstance(value, Apply):
-            below = [self._look(argument) for argument in value.arguments]
-            same: Hashable = (value.operator, *[number for number, _ in below])
-            told = all(told for _, told in below)
-        else:
-            same = value
-            told = not (isinstance(value, Column) and value.name.startswith(self._side))
-        number = self._numbers.setdefault(same, len(self._numbers))
-        return number, told or number in self._keys
 
 
 def _times(stability: int, at_most: Stability) -> Stability:
@@ -732,10 +554,6 @@ def checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
 def _record_schema(record: Fields, table: Schema, *, empty: bool = False) -> Schema:
     columns = tuple((name, type_of(value, table)) for name, value in record)
     return Schema(()) if empty and not columns else checked_schema(columns)
-
-
-def _aggregate_columns(aggregates: Aggregates, table: Schema) -> tuple[tuple[str, Type], ...]:
-    return tuple((name, aggregate.type_in(table)) for name, aggregate in aggregates)
 
 
 def _key_types(keys: tuple[Expression, ...], table: Schema) -> tuple[Type, ...]:

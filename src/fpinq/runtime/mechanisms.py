@@ -27,21 +27,9 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import KernelViolation
+from fpinq.model.kinds import Choices, Chosen, Noisy, Primitive, all_of_it
 from fpinq.model.notions import Amount, Rho, pure
-from fpinq.model.queries import (
-    Balance,
-    Brackets,
-    Choices,
-    Chosen,
-    Noisy,
-    Primitive,
-    PrimitiveQuery,
-    Rank,
-    Ranks,
-    Several,
-    SimpleQuery,
-    all_of_it,
-)
+from fpinq.model.queries import Balance, Brackets, PrimitiveQuery, Rank, Ranks, Several, SimpleQuery
 from fpinq.model.statistics import Integers, Points, Records
 from fpinq.noise import sample, sample_many
 from fpinq.runtime import deadline, ranking

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from fpinq.model.costs import Costs
 from fpinq.model.errors import BadEpsilon, BadQuery
+from fpinq.model.nesting import operators_in
 from fpinq.model.notions import Amount, Rho
 from fpinq.model.plans import Flatten, Plan, Term, bounded_stability, roots_of, rows_at_most
 from fpinq.model.semantics import Measure
-from fpinq.model.transformations import operators_in
 from fpinq.model.work import Bounds, RootSize
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server.limits import Limits

@@ -8,7 +8,7 @@ from sqlglot import exp
 from fpinq.client.bounds import Known
 from fpinq.client.choices import Mode, Quantile
 from fpinq.client.extremes import Maximum, Minimum
-from fpinq.client.queries import Average, Count, DistinctCount, Query, StandardDeviation, Sum, Variance
+from fpinq.client.queries import Average, Count, DistinctCount, Inquiry, StandardDeviation, Sum, Variance
 from fpinq.client.regressions import INTERCEPT, Correlation, Covariance, Regression
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, apply, constant
 from fpinq.client.spelling import spell
@@ -70,7 +70,7 @@ def apart(node: exp.Expr, scope: Scope) -> Apart:
 class Asked:
     """A query of the client, the type of its value, and which of its answers it is."""
 
-    query: Query[Any]
+    query: Inquiry[Any]
     type: Type
     part: str | None = None
     # Whether it adds up over parts: then levels of GROUPING SETS can be made consistent.

@@ -14,7 +14,7 @@ from fpinq.client.extremes import Maximum, Minimum
 from fpinq.client.formulas import formula, time_of
 from fpinq.client.histograms import Cdf, Histogram
 from fpinq.client.keys import Cells, cells_of_key
-from fpinq.client.queries import Average, Count, DistinctCount, Query, StandardDeviation, Sum, Variance
+from fpinq.client.queries import Average, Count, DistinctCount, Inquiry, StandardDeviation, Sum, Variance
 from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
@@ -79,7 +79,7 @@ class Takes(NamedTuple):
     """What a kind of question is made of: the fields that it uses, and the query that it is."""
 
     fields: tuple[str, ...]
-    make: Callable[..., Query[Answer | Answers]]
+    make: Callable[..., Inquiry[Answer | Answers]]
     required: tuple[str, ...] = ("of",)
 
 
@@ -271,7 +271,7 @@ class Asked:
 
     table: Table
     epsilon: Epsilon
-    query: Query[Answer | Answers]
+    query: Inquiry[Answer | Answers]
     by: Cells | None
     keys: Any
 
