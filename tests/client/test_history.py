@@ -3,6 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from time import time
 from typing import Any
 
 import pytest
@@ -129,7 +130,7 @@ def test_left_agrees_with_the_system_after_every_query(data: fp.Table) -> None:
 
 
 def test_of_very_much_the_oldest_is_forgotten() -> None:
-    notes, now = Notes(), datetime.now(UTC)
+    notes, now = Notes(), time()
     for number in range(3 * MOST_AMOUNTS):
         notes.add(Asked(now, "t", str(number), Fraction(1), ("a",), {"a": Fraction(1)}))
     kept = notes.of({"a": "a"})

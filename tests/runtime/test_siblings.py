@@ -19,7 +19,7 @@ from fpinq.model.plans import Plan, RootTable, Term, apply
 from fpinq.model.statistics import Bernstein, Integers, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Partitioning, PartOf, Select, Where
 from fpinq.runtime import statistics as cache
-from fpinq.runtime.siblings import MAX_SEARCHED, siblings_of
+from fpinq.runtime.siblings import MAX_SEARCHED, levels_of, siblings_of
 from fpinq.runtime.statistics import Statistics
 
 A, F, S, B, D = (Column(name) for name in "afsbd")
@@ -175,7 +175,8 @@ def test_what_is_measured_ahead_can_be_kept() -> None:
     statistics = Statistics(Scans().measure)
     assert statistics._most(wide) < 10
     assert statistics._most(Points(Clamp(A, 0, 10**9))) == 0
-    assert siblings_of(Term(PartOf(Partitioning(A, (1, 2)), 0), (ROOT,)), 0) is None
+    part = Term(PartOf(Partitioning(A, (1, 2)), 0), (ROOT,))
+    assert siblings_of(part, levels_of(part), 0) is None
     assert statistics._most(Records()) >= 10**5
 
 
@@ -185,7 +186,7 @@ def test_the_largest_cells_are_still_an_expression(outer: int) -> None:
     levels = [(Partitioning(S, some[:MAX_SEARCHED]), ()) for some in keys]
     levels += [(Partitioning(B, (True,)), ()) for _ in range(10)]
     plan, schema = cell(levels, [0] * len(levels))
-    found = siblings_of(plan, cache.MAX_SIBLINGS)
+    found = siblings_of(plan, levels_of(plan), cache.MAX_SIBLINGS)
     assert found is not None
     together, by = found[0].together(schema)
     assert len(found[0].levels) > 1

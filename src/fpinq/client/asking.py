@@ -6,13 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
+from time import time
 from typing import Any, TypeVar
 
+from fpinq.client import history
 from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.budgets import Budget
 from fpinq.client.concentrated import prepare_at_rho
 from fpinq.client.facts import Bound, Facts
-from fpinq.client.history import noted
 from fpinq.client.keys import keyed
 from fpinq.client.looks import Composed, Second
 from fpinq.client.parts import partition
@@ -275,17 +276,18 @@ def _checked(query: AnyInquiry) -> AnyInquiry:
 
 def _noted(table: Facts, epsilon: Asked, what: str, reply: Callable[[], Reply]) -> Reply:
     """A reply, noted with what it was charged; or that it failed, if it may have been charged then."""
-    if table.system is None:
+    system = table.system
+    if system is None:
         return reply()
-    note = noted(table.system, table.made.label, what, epsilon, tuple(table.roots))
+    began = time()
     try:
         released, charged = reply()
     except (*NOTHING_CHARGED, BudgetExceeded):
         raise
     except BaseException:
-        note(None)
+        history.notes_of(system).add(history.Asked(began, table.made.label, what, epsilon, table.roots, None))
         raise
-    note(charged)
+    history.notes_of(system).add(history.Asked(began, table.made.label, what, epsilon, table.roots, charged))
     return released, charged
 
 

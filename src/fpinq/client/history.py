@@ -5,7 +5,7 @@ runs; the same embedded and over HTTP. What everybody ever asked is in the ledge
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from threading import RLock
@@ -29,11 +29,11 @@ class Asked(NamedTuple):
     Of one that failed after its charge it is not known what it cost: charged is None.
     """
 
-    at: datetime
+    at: float  # in seconds since 1970
     table: str
     what: str
     epsilon: Fraction | Rho
-    roots: tuple[str, ...]
+    roots: Collection[str]
     charged: Mapping[str, Fraction] | None
 
     def cost(self, root: str) -> Fraction:
@@ -74,18 +74,6 @@ def notes_of(system: System) -> Notes:
         with _making:
             found = _notes.setdefault(system, Notes())
     return found
-
-
-def noted(
-    system: System, table: str, what: str, epsilon: Fraction | Rho, roots: Sequence[str]
-) -> Callable[[Mapping[str, Fraction] | None], None]:
-    """Notes, when it is told what a query was charged, that it was asked."""
-    at = datetime.now(UTC)
-
-    def note(charged: Mapping[str, Fraction] | None) -> None:
-        notes_of(system).add(Asked(at, table, what, epsilon, tuple(roots), charged))
-
-    return note
 
 
 class History(Tabular, Sequence[Mapping[str, Any]]):
@@ -134,8 +122,9 @@ def _rows(
     """A row for each query, the last one first: going back, what it cost was still there."""
     left = dict(left)
     for one in reversed(asked):
-        at = one.epsilon if isinstance(one.epsilon, Rho) else Amount(one.epsilon)
-        row: dict[str, Any] = {"at": one.at, "table": one.table, "asked": one.what, "epsilon": at}
+        spent = one.epsilon if isinstance(one.epsilon, Rho) else Amount(one.epsilon)
+        at = datetime.fromtimestamp(one.at, UTC)
+        row: dict[str, Any] = {"at": at, "table": one.table, "asked": one.what, "epsilon": spent}
         for root, label in labels.items():
             of = "" if len(labels) == 1 else f"_{label}"
             row[f"charged{of}"] = None if one.charged is None else Amount(one.cost(root))

@@ -258,18 +258,20 @@ def times(c: int, amount: Fraction) -> Fraction:
 
 def plus(a: Fraction, b: Fraction) -> Fraction:
     """a + b; Python's own sum asks first of which classes they are."""
-    below, of_b = a.denominator, b.denominator
-    if below == of_b:
-        return Fraction(a.numerator + b.numerator, below)
-    return Fraction(a.numerator * of_b + b.numerator * below, below * of_b)
+    above, below = a.as_integer_ratio()
+    above_b, below_b = b.as_integer_ratio()
+    if below == below_b:
+        return Fraction(above + above_b, below)
+    return Fraction(above * below_b + above_b * below, below * below_b)
 
 
 def minus(a: Fraction, b: Fraction) -> Fraction:
     """a − b, likewise."""
-    below, of_b = a.denominator, b.denominator
-    if below == of_b:
-        return Fraction(a.numerator - b.numerator, below)
-    return Fraction(a.numerator * of_b - b.numerator * below, below * of_b)
+    above, below = a.as_integer_ratio()
+    above_b, below_b = b.as_integer_ratio()
+    if below == below_b:
+        return Fraction(above - above_b, below)
+    return Fraction(above * below_b - above_b * below, below * below_b)
 
 
 def fits(before: Accounts, charged: Accounts) -> bool:
@@ -339,7 +341,7 @@ def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None
         owed = accounts.direct.get(source, ZERO)
         if source in accounts.received:
             owed = plus(owed, accounts.received[source])
-        if counter != owed:
+        if counter.numerator != owed.numerator or counter.denominator != owed.denominator:
             raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
         if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
             raise KernelViolation(f"{source} was charged {counter}, more than its partition's maximum")

@@ -59,13 +59,14 @@ def is_fraction(number: object) -> TypeGuard[Fraction]:
     """
     if type(number) is not Fraction:
         return False
-    above, below = number.numerator, number.denominator
+    above, below = number.as_integer_ratio()
     return type(above) is int and type(below) is int and below > 0 and gcd(above, below) == 1
 
 
 def per(number: int, epsilon: Epsilon) -> Fraction:
     """number/ε; Python's own quotient asks first of which classes they are."""
-    return Fraction(number * epsilon.denominator, epsilon.numerator)
+    above, below = epsilon.as_integer_ratio()
+    return Fraction(number * below, above)
 
 
 def rational(number: object) -> Fraction | None:

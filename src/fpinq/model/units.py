@@ -16,7 +16,8 @@ GRAIN = 10**18 * lcm(*range(1, 41))
 
 def units(amount: Fraction) -> int:
     """An amount in units, rounded up."""
-    return -(-amount.numerator * GRAIN // amount.denominator)
+    above, below = amount.as_integer_ratio()
+    return -(-above * GRAIN // below)
 
 
 def amount(number: int) -> Fraction:

@@ -5,9 +5,8 @@ partition, by the number of the cell, so one scan measures them all. Which table
 how many are measured together, follows from the plan and the statistic alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, NamedTuple
 
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
@@ -72,13 +71,17 @@ class Siblings(NamedTuple):
         return cell
 
 
-def siblings_of(plan: Plan, most: int) -> tuple[Siblings, int] | None:
+# A level of a cell, its part's number, and what it is a part of.
+Above = tuple[Level, int, Plan]
+
+
+def siblings_of(plan: Plan, levels: Sequence[Above], most: int) -> tuple[Siblings, int] | None:
     """The siblings of a part or a cell, at most so many, and its number among them; None if it has none.
 
     Of levels whose cells are too many, the inner ones.
     """
     taken, index, cells, parent = list[Level](), 0, 1, plan
-    for level, number, below in islice(_levels(plan), MAX_TOGETHER):
+    for level, number, below in levels:
         more = cells * len(level.by.keys)
         if taken and (more > most or not _are_found(*(each.by for each in taken), level.by)):
             break
@@ -90,19 +93,21 @@ def siblings_of(plan: Plan, most: int) -> tuple[Siblings, int] | None:
     return Siblings(parent, tuple(reversed(taken)), first, min(cells - first, most)), index - first
 
 
-def _levels(plan: Plan) -> Iterator[tuple[Level, int, Plan]]:
-    """The levels of a cell, the innermost first: each with its part's number, and what it is a part of."""
+def levels_of(plan: Plan) -> Sequence[Above]:
+    """The levels of a cell, the innermost first, as many as are measured together; none if it is no part."""
+    found = list[Above]()
     steps = list[Where | Select]()
-    while isinstance(plan, Term):
+    while type(plan) is Term and len(found) < MAX_TOGETHER:
         step = plan.transformation
         if isinstance(step, PartOf):
-            yield Level(step.by, tuple(reversed(steps))), step.index, plan.arguments[0]
+            found.append((Level(step.by, tuple(reversed(steps))), step.index, plan.arguments[0]))
             steps = []
         elif isinstance(step, _STEPS):
             steps.append(step)
         else:
-            return
+            break
         plan = plan.arguments[0]
+    return found
 
 
 def _carrying(step: Select, keys: Sequence[Expression]) -> tuple[Select, list[Expression]]:

@@ -17,10 +17,10 @@ from threading import RLock
 from weakref import ref
 
 from fpinq.model.expressions import Schema
-from fpinq.model.plans import Plan, Term
+from fpinq.model.plans import Plan
 from fpinq.model.statistics import Integers, Points, Statistic, size
 from fpinq.model.transformations import Partitioning, parts_of
-from fpinq.runtime.siblings import Siblings, siblings_of
+from fpinq.runtime.siblings import Siblings, levels_of, siblings_of
 
 # What an engine gives: each statistic of a plan, or of the part with the same number.
 Scan = Callable[[Plan, Partitioning | None, Sequence[Statistic]], Sequence[Integers]]
@@ -52,8 +52,8 @@ class Statistics:
         self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> Sequence[Integers]:
         """Each statistic, exactly: of the table, or of the part of its number; a single one of all."""
-        asked_of_one = by is None and isinstance(plan, Term)
-        if asked_of_one and (found := siblings_of(plan, self._most(statistics[0]))) is not None:
+        levels = levels_of(plan) if by is None else ()
+        if levels and (found := siblings_of(plan, levels, self._most(statistics[0]))) is not None:
             siblings, number = found
             return [self._of_siblings(siblings, schema, statistics[0])[number]]
         key = (id(plan), by, tuple(statistics))

@@ -119,7 +119,7 @@ class ProtectedSystem:
 
     def _drawn(self, label: Measure) -> tuple[Released, ...]:
         """What is released of each part; where several are asked at once, one after the other."""
-        if not any(isinstance(query, Several) for query in label.queries):
+        if Several not in map(type, label.queries):
             return self._drawn_at(label, label.queries, repeat(label.epsilon))  # type: ignore[arg-type]  # none is
         rounds = [self._round(label, number) for number in range(max(map(len, map(simple, label.queries))))]
         return tuple(map(together, label.queries * label.parts_each, zip(*rounds, strict=True)))
@@ -228,5 +228,5 @@ class ProtectedSystem:
 
 def _once(statistics: list[Statistic]) -> list[Statistic]:
     """The statistic of every part; one for all, if they are the same."""
-    first = statistics[0]
-    return [first] if all(other is first or other == first for other in statistics) else statistics
+    first, *others = statistics
+    return [first] if all(other is first or other == first for other in others) else statistics
