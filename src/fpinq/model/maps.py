@@ -184,8 +184,10 @@ def _put(node: Node, key: Any, value: Any) -> tuple[Node, bool]:
         nodes[way] = nodes = nodes[way][:]
         way, code, depth = code % _WAYS, code >> _BITS, depth + _BITS
     leaf = nodes[way]
-    nodes[way] = _merged(leaf, {key: value}, depth)
-    return top[0], key not in leaf
+    whole = leaf.copy()
+    whole[key] = value
+    nodes[way] = whole if len(whole) <= FEW else _merged({}, whole, depth)
+    return top[0], len(whole) > len(leaf)
 
 
 def _merged(node: Node, more: Mapping[Any, Any], depth: int) -> Node:

@@ -1,6 +1,6 @@
 """Relations: what a plan is lowered to, and the stored tables at its leaves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from fpinq.engines.sql.dialect import Dialect
@@ -68,9 +68,9 @@ class Lowered:
         return named + [(UNIT, Code(UNIT, Type.STRING))] * self.per_person
 
 
-def columns_of(schema: Schema) -> tuple[Code, ...]:
-    """The columns c0, c1, … of a schema."""
-    return tuple(Code(f"c{i}", type_, atom=True) for i, type_ in enumerate(schema.types()))
+def columns_of(schema: Schema, raw: Container[int] = ()) -> tuple[Code, ...]:
+    """The columns c0, c1, … of a schema; those with these numbers are raw."""
+    return tuple([Code(f"c{i}", type_, atom=True, raw=i in raw) for i, type_ in enumerate(schema.types())])
 
 
 def as_columns(codes: Iterable[Code]) -> tuple[Code, ...]:
@@ -80,8 +80,7 @@ def as_columns(codes: Iterable[Code]) -> tuple[Code, ...]:
 
 def table_of(source: Stored) -> Lowered:
     """A stored table."""
-    columns = tuple(replace(c, raw=i in source.raw) for i, c in enumerate(columns_of(source.schema)))
-    return Lowered(source.relation, source.schema, columns)
+    return Lowered(source.relation, source.schema, columns_of(source.schema, source.raw))
 
 
 def rows_of_persons(source: Stored, unit: int, dialect: Dialect, *, numbered: bool = False) -> Lowered:
