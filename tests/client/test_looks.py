@@ -99,13 +99,21 @@ def test_intervals_cover_as_often_as_they_say_whichever_second_query_is_asked(qu
 
 def test_the_second_query_divides_only_by_what_is_large() -> None:
     unit, noise = Fraction(10), Fraction(200)
-    assert looks.floors(Fraction(4_000), Fraction(3_000), unit, noise) == (1_000, 750)
-    assert looks.floors(Fraction(2_400), Fraction(2_500), unit, noise) == (200, 300)
-    assert looks.floors(Fraction(2_500), Fraction(2_000), unit, noise) == (300, 100)
-    assert looks.floors(Fraction(40_000), Fraction(3_000), unit, noise) == (10_000, 0)
-    assert looks.floors(Fraction(300), Fraction(40_000), unit, noise) == (0, 10_000)
+    assert looks.floors(Fraction(4_000), Fraction(3_000), unit, noise) == (960, 704)
+    assert looks.floors(Fraction(2_400), Fraction(2_500), unit, noise) == (192, 288)
+    assert looks.floors(Fraction(2_500), Fraction(2_000), unit, noise) == (288, 96)
+    assert looks.floors(Fraction(40_000), Fraction(3_000), unit, noise) == (9_216, 0)
+    assert looks.floors(Fraction(300), Fraction(40_000), unit, noise) == (0, 9_216)
     assert looks.floors(Fraction(2_500), Fraction(1_900), unit, noise) is None
     assert looks.floors(Fraction(1_900), Fraction(-50), unit, noise) is None
+
+
+def test_floors_are_few_and_hardly_lower() -> None:
+    """Each part of a size of its own had noise of a scale of its own, which took longer than all the rest."""
+    numbers = range(1, 2**16)
+    rounded = [looks.rounded_down(number) for number in numbers]
+    assert all(8 * number < 9 * low <= 9 * number for number, low in zip(numbers, rounded, strict=True))
+    assert len({low for low in rounded if low >= 2**15}) == 8
 
 
 def lost_to_floors(above: int, below: int) -> float:

@@ -12,6 +12,7 @@ the second is depends on what the first released and on nothing else.
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from fpinq.client import moments
@@ -42,9 +43,13 @@ LARGE_ENOUGH = 192
 CAUTION = 4
 SURE = 11
 A_FEW = 10
+# Floors have so many digits in base two, rounded down: parts of about the same size then have noise of the
+# same scale, for which the thresholds of a draw are computed once.
+FLOOR_BITS = 4
 # So what is left for the second query, after what it costs that a part is exact, is this share of ε or more.
-AVERAGE_REST = (1 - AVERAGE_LOOK) * (1 - Fraction(CAUTION, LARGE_ENOUGH))
-VARIANCE_REST = (1 - VARIANCE_LOOK) * (1 - Fraction(CAUTION, LARGE_ENOUGH))
+_EXACT = Fraction(CAUTION, LARGE_ENOUGH) * (1 + Fraction(2, 2**FLOOR_BITS))
+AVERAGE_REST = (1 - AVERAGE_LOOK) * (1 - _EXACT)
+VARIANCE_REST = (1 - VARIANCE_LOOK) * (1 - _EXACT)
 # One side is enough where the other part is this many times smaller.
 ONE_SIDED = Fraction(5, 2)
 # A quotient is released in steps that are this much finer than its noise, about.
@@ -105,16 +110,25 @@ def floors(above: Fraction, below: Fraction, unit: Fraction, noise: Fraction) ->
     if (larger if one_sided else smaller) < LARGE_ENOUGH * unit:
         return None
     if one_sided:
-        least = max(int(larger / CAUTION), 1)
+        least = max(rounded_down(int(larger / CAUTION)), 1)
         return Floors(least, 0) if above > below else Floors(0, least)
     sure = (max(min(part / CAUTION, part - SURE * noise), A_FEW * unit) for part in (above, below))
-    return Floors(*map(int, sure))
+    return Floors(*(rounded_down(int(part)) for part in sure))
+
+
+def rounded_down(number: int) -> int:
+    """A number's first binary digits, and zeros."""
+    rest = max(number.bit_length() - FLOOR_BITS, 0)
+    return number >> rest << rest
 
 
 def fineness(records: Fraction, rest: Fraction) -> int:
     """A power of two, finer than the noise in the share of so many records."""
     wanted = int(FINER * records * rest)
     return int(min(max(1 << wanted.bit_length(), COARSEST), FINEST))
+
+
+_quotient = lru_cache(maxsize=1_024)(Quotient)  # parts of about the same size have the same
 
 
 def share_above(outcome: int, query: Balance) -> Fraction:
@@ -125,7 +139,7 @@ def share_above(outcome: int, query: Balance) -> Fraction:
 
 def share_error(share: Fraction, query: Balance, rest: Fraction, records: Fraction) -> float:
     """What a Laplace draw of scale 1 amounts to in the share, if there are so many records."""
-    quotient = Quotient(rest, query.largest, query.fineness, query.least_above, query.least_below)
+    quotient = _quotient(rest, query.largest, query.fineness, query.least_above, query.least_below)
     whole = float(quotient.noise.scale / (query.fineness * query.largest))  # 1/ε′
     return float(max(share, 1 - share)) * whole / float(max(records, Fraction(1)))
 

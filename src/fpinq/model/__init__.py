@@ -15,7 +15,8 @@
    ``transformations``  F with its stability; ``plans``  terms F(t₁…tₙ); ``nesting``  what is in them
 6. ``clamps``         how a column becomes exact integers
    ``kinds``          what everybody must know of a query: its statistic, its sensitivity, its mechanism
-   ``queries``        primitive queries: those that get noise, and the closed set; ``choices``  by scores; ``crossing``  of several columns
+   ``queries``        primitive queries: those that get noise, and the closed set
+   ``choices``        those that choose by scores; ``crossing``  moments of several columns
    ``costs``          what an engine takes for a row; ``work``  what a measurement can cost at the most
 7. ``environments``   what table variables stand for
    ``actions``        what a client program can do; ``closed``  and nothing else

@@ -23,6 +23,7 @@ drawn above a scale of about 2^54, take longer to add).
 
 import math
 from fractions import Fraction
+from struct import iter_unpack
 from typing import TYPE_CHECKING, Self
 
 from fpinq.model.enclosure import Enclosure, exp_negative, fractions, ln, quotient
@@ -123,9 +124,9 @@ class DiscreteLaplace(Symmetric):
 
 def sample(scale: Fraction, source: RandomBytes = SYSTEM) -> int:
     """One draw of the discrete Laplace of this scale, exactly."""
-    value = 0
-    for step in steps(checked(scale)):
-        word = int.from_bytes(source(WORD_BYTES), "little")
+    value, words = 0, steps(checked(scale))
+    read = iter_unpack("<Q", source(WORD_BYTES * len(words)))
+    for step, (word,) in zip(words, read, strict=True):
         u = word >> 1
         size = sum([u < threshold for threshold in step.thresholds])
         if u in step.thresholds:

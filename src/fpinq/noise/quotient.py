@@ -32,6 +32,7 @@ P[j] ≤ e^ε′·(1 + Q/L)·P′[j] ≤ e^(ε′ + Q/L)·P′[j]. ∎ (`proof/Q
 """
 
 from fractions import Fraction
+from functools import cached_property
 
 from fpinq.model.enclosure import ceil_div
 from fpinq.model.errors import BadEpsilon, BadQuery
@@ -59,20 +60,20 @@ class Quotient:
         if min(self.largest, self.fineness, self.least_above + self.least_below) < 1:
             raise BadQuery("a quotient needs a largest number, a fineness and a least part, all positive")
 
-    @property
+    @cached_property
     def floors(self) -> tuple[int, int]:
         """What each part is taken to be at the least: no less than SPARE·Q/ε, or 0."""
         enough = ceil_div(SPARE * self.largest * self.epsilon.denominator, self.epsilon.numerator)
         above, below = (max(least, enough) if least else 0 for least in (self.least_above, self.least_below))
         return above, below
 
-    @property
+    @cached_property
     def noise(self) -> DiscreteLaplace:
         """V: at what of ε is left beside Q/L."""
         rest = self.epsilon - Fraction(self.largest, min(floor for floor in self.floors if floor))
         return DiscreteLaplace(self.fineness * self.largest / rest)
 
-    @property
+    @cached_property
     def outcomes(self) -> range:
         """What can be released."""
         above, below = self.floors

@@ -17,7 +17,7 @@ was measured is not looked at.
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +36,7 @@ from fpinq.runtime import deadline, ranking
 
 if TYPE_CHECKING:
     from fpinq.engines.columns import Column
-    from fpinq.noise import ExponentialMechanism, PermuteAndFlip
+    from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Quotient
 
 # Below this many draws, one at a time is faster than waking up NumPy.
 FEW = 16
@@ -47,11 +47,15 @@ AT_ONCE = 2**18
 def draw(query: SimpleQuery, measured: Integers, at: Amount) -> Released:
     """What a query releases at ε or ρ of what was measured, drawn afresh; TimeoutError if out of time."""
     deadline.check()
+    if isinstance(query, Noisy):
+        drawn = _add(query, measured, at)
+        _check_released(query, drawn)
+        return drawn
     if isinstance(query, Balance):
         return _divide(query, measured, pure(at))
-    drawn = _choose(query, measured, at) if isinstance(query, Chosen) else _add(query, measured, at)
+    drawn = _choose(query, measured, at)
     _check_released(query, drawn)
-    return drawn[0] if isinstance(query, Chosen) and query.alone else drawn
+    return drawn[0] if query.alone else drawn
 
 
 def draw_alike(query: SimpleQuery, measured: Sequence[Integers], at: Amount) -> tuple[Released, ...]:
@@ -122,10 +126,16 @@ def _add(query: Noisy, measured: Integers, at: Amount) -> tuple[int, ...]:
 
 
 def _divide(query: Balance, measured: Integers, epsilon: Epsilon) -> int:
+    quotient = _quotient(epsilon, query.largest, query.fineness, query.least_above, query.least_below)
+    return quotient.choose(*query.parts(measured))
+
+
+@lru_cache(maxsize=1_024)
+def _quotient(epsilon: Epsilon, largest: int, fineness: int, above: int, below: int) -> "Quotient":
+    """Parts of about the same size have the same."""
     from fpinq.noise import Quotient
 
-    quotient = Quotient(epsilon, query.largest, query.fineness, query.least_above, query.least_below)
-    return quotient.choose(*query.parts(measured))
+    return Quotient(epsilon, largest, fineness, above, below)
 
 
 def _choose(query: Chosen, measured: Integers, at: Amount) -> tuple[int, ...]:
