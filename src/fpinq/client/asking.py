@@ -54,7 +54,7 @@ from fpinq.runtime.refusals import TooManyRequests
 
 ZERO = Fraction(0)
 # Of more parts than this, each is asked once: a second look is another query of each part.
-MOST_LOOKS = 1_000
+MOST_LOOKS = 500
 # What a system raises of a query that it did not charge. After anything else it may have.
 NOTHING_CHARGED = (ProgramError, DataChanged, TooManyRequests)
 
