@@ -421,4 +421,44 @@ Section AtRho.
     | Balance _ _ _ _ _ as q => fun _ => weakened (released q)
     | q => gaussian_sums (coordinates q) (squared_sensitivity q)
     end (squared_bounded q).
+
+  (** ** The rates, spelled out *)
+
+  Open Scope R_scope.
+
+  (** Noise is added with g = ρ/Δ₂, that is, σ² = Δ₂/(2ρ). *)
+  Lemma noise_at_rho q (d : positive) e (H : 0 < e / IZR (Z.pos d)) T v :
+    match q with Rank _ _ | Ranks _ _ | Brackets _ _ | Depth _ _ | Choice _ _ | Balance _ _ _ _ _ => False
+    | _ => squared_sensitivity q = Z.pos d end ->
+    rho_mass _ (at_rho q) e T v = gaussians (e / IZR (Z.pos d)) H (measure (coordinates q) T) v.
+  Proof.
+    intros E. destruct q; try contradiction; unfold at_rho;
+      match goal with |- context [gaussian_sums ?g ?s ?B] => generalize B end; cbv beta; rewrite E; intros B; simpl;
+      unfold gaussian_at; unfold rate; destruct (Rlt_dec 0 (e / IZR (Z.pos d))) as [K|]; try contradiction;
+      rewrite (Classical_Prop.proof_irrelevance _ K H); reflexivity.
+  Qed.
+
+  (** A candidate is chosen by exp(λ * score), λ = η/Δ if one more record moves
+      all scores one way, else η/(2Δ). *)
+  Lemma chosen_at_rho c cs e T i : rho_mass _ (at_rho (Choice c cs)) e T [Z.of_nat i] =
+    choose (2 * (eta e / IZR (Z.max 1 (choice_sensitivity (c :: cs))) / (if is_monotone (c :: cs) then 1 else 2)))
+      (candidate_scores (c :: cs) T) i.
+  Proof.
+    cbn [at_rho alone_at_rho rho_mass]. unfold choice_at_rho. generalize (choice_one_way (c :: cs)). generalize (choice_near (c :: cs)).
+    intros N M. set (m := is_monotone (c :: cs)) in *. clearbody m.
+    assert (P : 0 < IZR (Z.max 1 (choice_sensitivity (c :: cs)))) by (apply IZR_lt; lia).
+    destruct m; cbn [rho_mass chosen]; unfold chosen_at; rewrite (proj2 (position_spec 0 _ i)) by lia; f_equal; unfold rate, choice_step.
+    - rewrite Z2Pos.id by lia. field. lra.
+    - change (Z.pos (2 * Z.to_pos (Z.max 1 (choice_sensitivity (c :: cs))))) with
+        (2 * Z.pos (Z.to_pos (Z.max 1 (choice_sensitivity (c :: cs)))))%Z.
+      rewrite Z2Pos.id, mult_IZR by lia. field. lra.
+  Qed.
+
+  Lemma rank_chosen_at_rho c f e T i : rho_mass _ (at_rho (Rank c f)) e T [(lower c + Z.of_nat i)%Z] =
+    choose (2 * (eta e / IZR (rank_sensitivity f))) (rank_scores c f T) i.
+  Proof.
+    cbn [at_rho alone_at_rho rho_mass rank_at_rho chosen]. unfold chosen_at.
+    rewrite (proj2 (position_spec (lower c) _ i) eq_refl). unfold rate.
+    rewrite Z2Pos.id by (pose proof (rank_sensitivity_pos f); lia). reflexivity.
+  Qed.
 End AtRho.
