@@ -232,7 +232,7 @@ def test_answers_to_different_questions_print_below_each_other(people: fp.Table)
 
 def test_a_single_answer_shows_itself_in_a_notebook(people: fp.Table) -> None:
     html = people.noisy_average("1/10", "age", bounds=(0, 110))._repr_html_()
-    for shown in ("average_age", "±", "95 % interval", "ε", "0.1"):
+    for shown in ("average_age", "±", "95 % interval", "ε", "0.1", "0.003125 for first look"):
         assert shown in html
     assert "query(ε" in people.group_by("city").noisy_count(1)._repr_html_()
     assert "interval" not in people.noisy_mode(1, "city", ["<b>"])._repr_html_()

@@ -118,9 +118,11 @@ class Answer(Tabular, AsNumber):
         return chosen.ranks(exact_confidence(confidence)) if isinstance(chosen, ChosenPoint) else None
 
     def __repr__(self) -> str:
-        parts = " + ".join(f"{show_up(amount)} for {what}" for what, amount in self.split)
-        said = [f"{self}, {show_at(self.epsilon)}", *filter(None, (parts, self.note))]
+        said = [f"{self}, {show_at(self.epsilon)}", *filter(None, (self._split_in_words(), self.note))]
         return f"<{'; '.join(said)}>"
+
+    def _split_in_words(self) -> str:
+        return " + ".join(f"{show_up(amount)} for {what}" for what, amount in self.split)
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
@@ -166,6 +168,7 @@ class Answer(Tabular, AsNumber):
             "charged": ", ".join(f"{show_up(v)} of {k}" for k, v in self.charged.items())
             if isinstance(self.charged, Mapping)
             else show_up(self.charged),
+            "split": self._split_in_words(),
             "note": self.note,
         }
         return html_facts({name: fact for name, fact in facts.items() if fact})

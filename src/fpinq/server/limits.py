@@ -101,7 +101,7 @@ class Limits:
 
     def _check_parts(self, parts: int) -> None:
         if parts > self.parts:
-            raise TooLarge(f"at most {self.parts} parts")
+            raise TooLarge(f"at most {self.parts:,} parts, and this has {parts:,}")
 
     def _check_names(self, names: Names) -> None:
         if any(len(name) > self.name_characters for name in names):
