@@ -106,6 +106,8 @@ Goal True. idtac "theorem bags_sessions_concentrated". Abort.
 Print Assumptions bags_sessions_concentrated.
 Goal True. idtac "theorem bags_sessions_concentrated_dp". Abort.
 Print Assumptions bags_sessions_concentrated_dp.
+Goal True. idtac "theorem bags_sessions_concentrated_random_dp". Abort.
+Print Assumptions bags_sessions_concentrated_random_dp.
 Goal True. idtac "theorem bags_pure_beside". Abort.
 Print Assumptions bags_pure_beside.
 Goal True. idtac "theorem bags_books_sum_to_one". Abort.

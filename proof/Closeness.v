@@ -241,6 +241,12 @@ Qed.
 Definition delta_at (a : nat) (r e : R) : R :=
   (INR a - 1) ^ (a - 1) / INR a ^ a * exp ((INR a - 1) * (INR a * r - e)).
 
+Lemma delta_at_nonneg a r e : (1 < a)%nat -> 0 <= delta_at a r e.
+Proof.
+  intros Ha. assert (1 < INR a) by (apply lt_INR in Ha; simpl in Ha; lra). unfold delta_at.
+  apply Rmult_le_pos; [|left; apply exp_pos]. apply Rmult_le_pos; [apply pow_le; lra|left; apply Rinv_0_lt_compat, pow_lt; lra].
+Qed.
+
 Lemma pointwise a p q e : (1 < a)%nat -> 0 <= p -> 0 <= q -> (q = 0 -> p = 0) ->
   p <= exp e * q + (INR a - 1) ^ (a - 1) / INR a ^ a * exp (- ((INR a - 1) * e)) * moment a p q.
 Proof.

@@ -235,6 +235,23 @@ Section Concentrated.
         + rewrite (others_equal q y N), distance_refl. apply unit_nonneg.
     Qed.
 
+    (** Whatever the sessions draw in n steps is drawn beforehand, from any set of
+        seeds with any weights. *)
+    Theorem bags_sessions_concentrated_random_dp n a e {seed} (dec : forall r s : seed, {r = s} + {r <> s}) (weight : seed -> R)
+        (start_with : seed -> all tables scheduler) event u v : (1 < a)%nat ->
+      (forall s, 0 <= weight s) -> (forall l, NoDup l -> sum weight l <= 1) ->
+      Events.chance_of (fun x => weight (fst x) * together n (start_with (fst x)) D (snd x)) event u ->
+      Events.chance_of (fun x => weight (fst x) * together n (start_with (fst x)) D' (snd x)) event v ->
+      u <= exp e * v + delta_at a (budget x) e.
+    Proof.
+      intros Ha Hw H1 Hu Hv. refine (Events.chance_mixture dec weight (fun s => together n (start_with s) D)
+        (fun s => together n (start_with s) D') e (delta_at a (budget x) e) Hw H1 (delta_at_nonneg a _ _ Ha) _ event u v Hu Hv).
+      intros s l N. apply (convert a _ _ (budget x) e l Ha); auto.
+      - intros t. apply shared_sum_to_one.
+      - intros t. apply shared_sum_to_one.
+      - apply bags_sessions_concentrated. lia.
+    Qed.
+
     Theorem bags_sessions_concentrated_dp n p a e event u v : (1 < a)%nat ->
       Events.chance_of (together n p D) event u -> Events.chance_of (together n p D') event v ->
       u <= exp e * v + delta_at a (budget x) e.

@@ -48,6 +48,58 @@ Proof.
   - apply Rmult_le_compat_r; [exact Hc|]. apply Hq. exists l. auto.
 Qed.
 
+(** What is drawn beforehand, from any seeds with any weights, changes nothing of
+    an (ε, δ). *)
+Section Mixture.
+  Context {seed A : Type} (dec : forall s s' : seed, {s = s'} + {s <> s'}).
+  Variables (weight : seed -> R) (P Q : seed -> A -> R) (e delta : R).
+  Hypothesis weight_nonneg : forall s, 0 <= weight s.
+  Hypothesis weight_one : forall l, NoDup l -> sum weight l <= 1.
+  Hypothesis delta_nonneg : 0 <= delta.
+  Hypothesis close_each : forall s l, NoDup l -> sum (P s) l <= exp e * sum (Q s) l + delta.
+
+  Let drawn (f : seed -> A -> R) (x : seed * A) : R := weight (fst x) * f (fst x) (snd x).
+  Let those (s : seed) (l : list (seed * A)) : list A := flat_map (fun x => if dec (fst x) s then [snd x] else []) l.
+
+  Lemma those_nodup s l : NoDup l -> NoDup (those s l).
+  Proof.
+    induction 1 as [|[r a] l H N IH]; simpl; [constructor|]. destruct (dec r s) as [->|]; simpl; auto. constructor; auto.
+    intros K. apply in_flat_map in K. destruct K as ([r' a'] & Hin & K). simpl in K. destruct (dec r' s) as [->|]; [|contradiction].
+    destruct K as [->|[]]. contradiction.
+  Qed.
+
+  Lemma drawn_sum f l heads : NoDup heads -> (forall x, In x l -> In (fst x) heads) ->
+    sum (drawn f) l = sum (fun s => weight s * sum (f s) (those s l)) heads.
+  Proof.
+    intros N. induction l as [|[r a] l IH]; intros H.
+    - simpl. symmetry. apply sum_zero. intros. simpl. ring.
+    - cbn [sum]. rewrite IH by (intros x Hx; apply H; right; exact Hx).
+      rewrite (sum_ext (fun s => weight s * sum (f s) (those s ((r, a) :: l)))
+        (fun s => (if dec r s then weight s * f s a else 0) + weight s * sum (f s) (those s l))).
+      + rewrite sum_plus, (sum_indicator dec (fun s => weight s * f s a) r heads N (H (r, a) (or_introl eq_refl))). reflexivity.
+      + intros s _. unfold those. simpl. destruct (dec r s); simpl; ring.
+  Qed.
+
+  Lemma mixture_close l : NoDup l -> sum (drawn P) l <= exp e * sum (drawn Q) l + delta.
+  Proof.
+    intros N. set (heads := nodup dec (map fst l)). assert (Hn : NoDup heads) by apply NoDup_nodup.
+    assert (H : forall x, In x l -> In (fst x) heads) by (intros x Hx; apply nodup_In, in_map, Hx).
+    rewrite (drawn_sum P l heads Hn H), (drawn_sum Q l heads Hn H).
+    apply Rle_trans with (sum (fun s => exp e * (weight s * sum (Q s) (those s l)) + delta * weight s) heads).
+    - apply sum_le. intros s _. pose proof (close_each s (those s l) (those_nodup s l N)) as K.
+      pose proof (Rmult_le_compat_l _ _ _ (weight_nonneg s) K). lra.
+    - rewrite sum_plus, !sum_scale. apply Rplus_le_compat_l. rewrite <- (Rmult_1_r delta) at 2.
+      apply Rmult_le_compat_l; auto.
+  Qed.
+
+  Theorem chance_mixture event u v : chance_of (fun x : seed * A => weight (fst x) * P (fst x) (snd x)) event u ->
+    chance_of (fun x : seed * A => weight (fst x) * Q (fst x) (snd x)) event v -> u <= exp e * v + delta.
+  Proof.
+    intros [_ Hu] [Hv _]. apply Hu. intros r (l & N & Hl & ->). eapply Rle_trans; [apply (mixture_close l N)|].
+    apply Rplus_le_compat_r, Rmult_le_compat_l; [left; apply exp_pos|]. apply Hv. exists l. auto.
+  Qed.
+End Mixture.
+
 Section Events.
   Variable S : System.
   Variables (roots : nat) (budget : vector) (empty : table S).
