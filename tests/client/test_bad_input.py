@@ -90,6 +90,10 @@ WRONG: dict[str, Callable[[fp.Table], Any]] = {
     "top with bounds": lambda t: t.noisy_top(0.1, 1, _.name, ["a"], bounds=(0, 1)),
     "top scores of too few": lambda t: t.noisy_top(0.1, 3, lambda x, c: x.age == c, [1, 2]),
     "top scores of twins": lambda t: t.noisy_top(0.1, 1, lambda x, c: x.age == c, [1, 1]),
+    "top scores in a query": lambda t: t.query(0.1, fp.top(1, lambda x, c: x.age == c, [1, 2])),
+    "top scores by part": lambda t: t.query(
+        0.1, fp.top(1, lambda x, c: x.age == c, [1, 2]), by=_.age > 1, keys=[True]
+    ),
     "top scores of text": lambda t: t.noisy_top(0.1, 1, lambda x, c: x.name, [1, 2]),
     "proportion of a number": lambda t: t.noisy_proportion(0.1, _.age),
     "proportion of what": lambda t: t.noisy_proportion(0.1),

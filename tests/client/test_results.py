@@ -306,6 +306,8 @@ def test_a_frame_has_the_interval_that_was_asked_for_whatever_its_confidence(peo
 def test_a_histogram_alone_has_nothing_to_pivot(people: fp.Table) -> None:
     with pytest.raises(fp.BadQuery, match="two keys"):
         people.noisy_histogram(1, "age", (0, 60), 3).pivot()
+    with pytest.raises(fp.BadQuery, match="two keys"):
+        people.noisy_count(1).pivot()
     by_gender = people.query(SURE, fp.histogram("age", (0, 60), 3), by="gender", keys=[0, 1]).pivot()
     assert by_gender.shape == (2, 3)
 

@@ -150,6 +150,10 @@ class Answer(Tabular, AsNumber):
         }
         return written(dumps(in_json(self.to_dict(confidence) | exactly), ensure_ascii=False), path)
 
+    def pivot(self, values: str | None = None, confidence: Confidence = None) -> Any:
+        """BadQuery: a single answer has no keys."""
+        return pivoted(self.columns(confidence), (), (), values)
+
     def plot(self, ax: Any = None, confidence: Confidence = None, **style: Any) -> Any:
         """A bar with its interval, on a matplotlib axis. Needs the plot extra."""
         from fpinq.client.charts import draw  # needs matplotlib, which is slow to import

@@ -11,9 +11,10 @@ from fpinq.client.asking import ask, refuse_unless_it_fits
 from fpinq.client.choices import ExponentialMechanism, checked_candidates
 from fpinq.client.columns import Confidence, Tabular
 from fpinq.client.facts import Facts
+from fpinq.client.groups import arity
 from fpinq.client.leaves import Leaf, beside
 from fpinq.client.queries import Inquiry, Prepared, column_of, divided_by_size, integers, laplace_noise
-from fpinq.client.rows import BOOL, FLOAT64, Cell, constant, plain
+from fpinq.client.rows import BOOL, FLOAT64, Cell, Symbolic, constant, plain
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, Expected, Number
 from fpinq.model import queries as primitives
@@ -173,6 +174,14 @@ class Top(Inquiry[TopAnswer]):
     @property
     def what(self) -> str:
         return f"top {plain(self.k)}"
+
+    def traced(self, subject: Subject) -> Inquiry[TopAnswer]:
+        if not isinstance(self.of, Symbolic) and callable(self.of) and arity(self.of) == 2:
+            raise BadQuery(
+                "the top by a score is chosen one after the other, in queries of their own: ask the table, "
+                "or each part, part.noisy_top(ε, k, score, candidates)"
+            )
+        return super().traced(subject)
 
     def column(self) -> str:
         return "_".join(filter(None, ("top", column_of(self.of))))

@@ -22,7 +22,7 @@ DATE, TIMESTAMP = Type.DATE, Type.TIMESTAMP
 _NO_TRUTH = (
     "a symbolic row has no values yet, so Python's {what} cannot look at them. Write "
     "(x.a > 1) & (x.b < 2) for and, (x.a > 1) | (x.b < 2) for or, ~(x.a > 1) for not, "
-    "fp.if_else(x.a > 1, x.b, x.c) for if, x.a.is_in([1, 2]) for in, "
+    "fp.if_else(x.a > 1, x.b, x.c) for if, max and min, x.a.is_in([1, 2]) for in, "
     "(1 < x.a) & (x.a < 5) for 1 < x.a < 5"
 )
 
