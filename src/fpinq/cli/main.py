@@ -1,4 +1,4 @@
-"""fpinq demo | check | serve | query | explain | dataset | token | ledger | completion"""
+"""fpinq demo | check | serve | query | sql | explain | dataset | token | ledger | completion"""
 
 import os
 import sys
@@ -54,13 +54,14 @@ def parser() -> ArgumentParser:
     whole.add_argument("--version", action="version", version=f"fpinq {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")
 
-    from fpinq.cli import check, completion, datasets, demo, explain, ledger, query, serve, tokens
+    from fpinq.cli import check, completion, datasets, demo, explain, ledger, query, serve, sql, tokens
 
     for name, module, text in (
         ("demo", demo, "a tour of the kernel: the paper's figure and Listing 1"),
         ("check", check, "check the theorem exhaustively over small tables"),
         ("serve", serve, "the protected system over HTTP"),
         ("query", query, "one question to a server"),
+        ("sql", sql, "statements to a server: one, a file of them, or a prompt"),
         ("explain", explain, "what a table of a server is made of, its scaling factor and price: free"),
         ("dataset", datasets, "the data sets of a server"),
         ("token", tokens, "who may ask, audit or own"),
@@ -81,6 +82,7 @@ fpinq: questions about sensitive tables, with a privacy guarantee that no client
   fpinq token create alice       let somebody ask
   fpinq serve                    serve them over HTTP
   fpinq query people count       ask from the shell (fpinq query --help has examples)
+  fpinq sql                      ask in SQL
   fpinq ledger spending LEDGER   who spent what
   fpinq check                    the theorem, over every small program
 

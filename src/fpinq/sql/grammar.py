@@ -115,6 +115,15 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
 
 ALLOWED = {node: frozenset(arguments) | set(_FLAGS.get(node, ())) for node, arguments in NODES.items()}
 
+
+def function_names() -> list[str]:
+    """The functions and aggregates by their names in SQL, for completion."""
+    functions = [node for node in NODES if issubclass(node, exp.Func) and node not in _SPELLED_OTHERWISE]
+    return sorted({name for node in functions for name in node.sql_names()} | {"CLAMP"})
+
+
+_SPELLED_OTHERWISE = {exp.Case, exp.And, exp.Or, exp.Xor, exp.Anonymous, exp.Cast, exp.TryCast, exp.If}
+
 # What is refused for a reason of its own, with what to do instead.
 REASONS: dict[type[exp.Expr], str] = {
     exp.Window: "a window function gives every record a value that depends on other records, so one record "

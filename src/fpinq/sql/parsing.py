@@ -17,6 +17,7 @@ from fpinq.sql.grammar import ALLOWED, REASONS
 
 MAX_LENGTH = 65_536
 MAX_TOKENS = 10_000
+MAX_FILE = 1_000_000
 MAX_NESTING = 40
 MAX_DEPTH = 150
 
@@ -123,6 +124,21 @@ def parse(text: object) -> Parsed:
         )
     check_named(source, tree)
     return Parsed(source, tree, hints, explained is not None)
+
+
+def apart(text: str) -> list[str]:
+    """The statements of a text that semicolons end, each as it is written; none of them is read yet."""
+    source = Text(text)
+    if len(text) > MAX_FILE:
+        raise BadSQL(f"a text of statements has at most {MAX_FILE:,} characters")
+    try:
+        tokens = _DIALECT.tokenize(text)
+    except TokenError:
+        raise source.at("this text is not closed: a quote or a comment has no end", len(text)) from None
+    ends = [token.start for token in tokens if token.token_type is TokenType.SEMICOLON]
+    starts = [0, *(end + 1 for end in ends)]
+    pieces = [text[start:end].strip() for start, end in zip(starts, [*ends, len(text)], strict=True)]
+    return [piece for piece in pieces if piece and _DIALECT.tokenize(piece)]
 
 
 def _syntax(source: Text, error: ParseError) -> BadSQL:
