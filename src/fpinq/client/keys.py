@@ -140,7 +140,7 @@ def _listed(keys: object, columns: Sequence[str]) -> Any:
     """The keys that were given, None if none were; those of a public table are its different rows."""
     facts = getattr(keys, "facts", None)
     if isinstance(facts, Facts):
-        return public_rows(facts, columns)
+        return _different(facts, columns)
     if isinstance(keys, Mapping) and len(columns) == 1 and list(keys) == list(columns):
         return _listed(keys[columns[0]], columns)  # by column, as for several
     if keys is not None and (isinstance(keys, str | Symbolic) or not isinstance(keys, Iterable)):
@@ -243,20 +243,25 @@ def _check_names(
         raise error(f"a key has {named}: this one has no {missing[0]}")
 
 
-def public_rows(facts: Facts, columns: Sequence[str]) -> list[Any]:
+def _different(facts: Facts, columns: Sequence[str]) -> list[Any]:
     """The different keys in a public table, in its order."""
-    if not isinstance(facts.binding, Unbound):
-        raise BadPartition(
-            "keys are a list, or a table of public rows, such as fp.public(rows): they may not depend on data"
-        )
+    rows = public_rows(facts)
     names = facts.schema.names()
     for name in columns:
         if name not in names:
             raise BadPartition(f"the table of keys has no column {name!r}{suggest(name, names)}")
     places = [names.index(name) for name in columns]
-    table = reference.compute(_plan(facts.binding), {})
-    keys = dict.fromkeys(tuple(record[place] for place in places) for record in table.rows)
+    keys = dict.fromkeys(tuple(record[place] for place in places) for record in rows)
     return list(keys) if len(columns) > 1 else [key for (key,) in keys]
+
+
+def public_rows(facts: Facts) -> Sequence[tuple[Value, ...]]:
+    """All rows of a public table."""
+    if not isinstance(facts.binding, Unbound):
+        raise BadPartition(
+            "keys are a list, or a table of public rows, such as fp.public(rows): they may not depend on data"
+        )
+    return reference.compute(_plan(facts.binding), {}).rows
 
 
 def _plan(unbound: Unbound) -> Plan:

@@ -27,7 +27,9 @@ from fpinq.server.config import Config
 from fpinq.server.house import House
 from fpinq.server.metrics import Shared
 from fpinq.server.quantum import App, AsgiScope, AtQuanta, Receive, Send
+from fpinq.server.questions import statements
 from fpinq.server.questions.routes import TOLD, add_questions
+from fpinq.server.questions.statements import add_statements
 from fpinq.server.told import (
     Corrupt,
     DataSetsTold,
@@ -67,9 +69,9 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
     _handle_errors(app, house)
     _add_public_facts(app, house)
     _add_sessions(app, house)
-    add_questions(app, house)
+    add_statements(app, house, add_questions(app, house))
     _add_oversight(app, house)
-    openapi.describe(app, config.limits, TOLD)
+    openapi.describe(app, config.limits, TOLD | statements.TOLD)
     return app
 
 

@@ -7,6 +7,7 @@ row language (% and // of negative numbers, ROUND of a half) is put together her
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 from math import inf
 from typing import Any, Protocol
 
@@ -24,8 +25,9 @@ from fpinq.client.rows import (
     constant,
 )
 from fpinq.client.rows import alike as of_one_type
+from fpinq.model.epsilon import rational
 from fpinq.model.errors import BadExpression, BadSQL
-from fpinq.model.expressions import Literal, Type
+from fpinq.model.expressions import Apply, Literal, Type
 from fpinq.model.frozen import dataclass
 from fpinq.model.operators import evaluate
 
@@ -371,7 +373,8 @@ def _sum(node: exp.Binary, scope: Scope) -> Value:
     pair = alike(a, b)
     if pair[0].type is TIMESTAMP:
         raise scope.error("write DATE_DIFF('day', b, a) for the days between timestamps", node)
-    return apply("add" if isinstance(node, exp.Add) else "subtract", *_numbers(node, pair, scope, times))
+    operator = "add" if isinstance(node, exp.Add) else "subtract"
+    return exactly(apply(operator, *_numbers(node, pair, scope, times)))
 
 
 def _numbers(node: exp.Expr, pair: tuple[Cell, ...], scope: Scope, times: Any = ()) -> tuple[Cell, ...]:
@@ -414,7 +417,25 @@ def _by_months(at: date, months: int) -> date:
 
 @translates(exp.Mul)
 def _product(node: exp.Mul, scope: Scope) -> Value:
-    return apply("multiply", *_numbers(node, together(node.this, node.expression, scope=scope), scope))
+    pair = _numbers(node, together(node.this, node.expression, scope=scope), scope)
+    return exactly(apply("multiply", *pair))
+
+
+_EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
+}  # fmt: skip
+
+
+def exactly(found: Cell) -> Cell:
+    """Constants as decimals, as SQL has them: 0.06 + 0.01 is 0.07, which it is not in floats."""
+    assert isinstance(found.tree, Apply)
+    pair = [rational(each.value) if isinstance(each, Literal) else None for each in found.tree.arguments]
+    if found.type is not FLOAT64 or pair[0] is None or pair[1] is None:
+        return found
+    try:
+        return constant(float(_EXACT[found.tree.operator](pair[0], pair[1])))
+    except OverflowError:
+        return found
 
 
 @translates(exp.Div, exp.Pow)

@@ -10,20 +10,25 @@ from fpinq.sql.explaining import Explanation, explain
 from fpinq.sql.parsing import parse
 from fpinq.sql.results import Line, Result
 from fpinq.sql.scopes import Catalog, alike, relation_of
-from fpinq.sql.statements import plan
+from fpinq.sql.statements import Plan, plan
 
 
 def asked(
     text: object, epsilon: object, tables: Mapping[str, Any], own: Table | None = None
 ) -> Line | Result | Explanation:
     """The answers of a SELECT, or the explanation of an EXPLAIN; own is what any other name stands for."""
-    parsed = parse(text)
-    planned = plan(parsed, catalog_of(tables, own, parsed.tables))
-    if parsed.explained:
-        return explain(planned, epsilon)
+    found = planned(text, tables, own)
+    if found.parsed.explained:
+        return explain(found, epsilon)
     if epsilon is None:
         raise BadEpsilon("say how much of the budget to use: epsilon=0.1; EXPLAIN SELECT … is free")
-    return ask(planned, epsilon)
+    return ask(found, epsilon)
+
+
+def planned(text: object, tables: Mapping[str, Any], own: Table | None = None) -> Plan:
+    """What a statement asks, of which table: nothing is charged yet."""
+    parsed = parse(text)
+    return plan(parsed, catalog_of(tables, own, parsed.tables))
 
 
 def catalog_of(tables: Mapping[str, Any], own: Table | None, named: Collection[str]) -> Catalog:

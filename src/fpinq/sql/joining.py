@@ -1,6 +1,7 @@
 """Joins: which tables FROM puts together, on which keys, and how many records of a key each side may use."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,6 +11,7 @@ from fpinq.client.keys import public_rows
 from fpinq.client.rows import Cell, Row
 from fpinq.model.expressions import Column
 from fpinq.model.frozen import dataclass
+from fpinq.model.operators import evaluate
 from fpinq.model.transformations import First
 from fpinq.sql.expressions import cell
 from fpinq.sql.relations import (
@@ -245,14 +247,9 @@ def _moved(relation: Relation, shown: dict[str, str], side: str, nullable: bool 
     found = [domain.selected(record) for domain in relation.domains]
     if relation.public:
         columns = relation.table.facts.schema.names()
-        rows = public_rows(relation.table.facts, columns)
-        listed = (
-            [row if isinstance(row, tuple) else (row,) for row in rows]
-            if len(columns) > 1
-            else [(row,) for row in rows]
-        )
-        if len(listed) <= MAX_PUBLIC:
-            found.append(Domain(tuple(Column(shown[f"{side}.{c}"]) for c in columns), tuple(listed)))
+        rows = tuple(dict.fromkeys(public_rows(relation.table.facts)))
+        if len(rows) <= MAX_PUBLIC:
+            found.append(Domain(tuple(Column(shown[f"{side}.{c}"]) for c in columns), rows))
     kept = [domain for domain in found if domain is not None]
     if nullable:
         kept = [replace(each, rows=(*each.rows, (None,) * len(each.of))) for each in kept]
@@ -283,7 +280,7 @@ def _truncations(reader: Reader, node: exp.Expr, keys: _Keys) -> tuple[First | N
     lefts, rights = keys.of_left(rows[0]), keys.of_right(rows[1])
     inside = joined_inside(left.table.facts, right.table.facts, lefts, rights)
     if left.public or right.public or inside is not None:
-        return None, None
+        return _said(reader, left, lefts, right.public), _said(reader, right, rights, left.public)
     bounds = [_at_most(reader, each, _columns(keys, right=i == 1)) for i, each in enumerate((left, right))]
     if None in bounds:
         without = [" or ".join(each.tables()) or "the sub-query" for each, bound in
@@ -298,13 +295,33 @@ def _truncations(reader: Reader, node: exp.Expr, keys: _Keys) -> tuple[First | N
     return first(bounds[0]), first(bounds[1])  # type: ignore[arg-type]
 
 
+def _said(reader: Reader, relation: Relation, keys: Mapping[str, Cell], beside_public: bool) -> First | None:
+    """How many records of a key one side has: of a public table what it has, of another what a hint says."""
+    trees = [key.tree for key in keys.values()]
+    if relation.public and not beside_public:
+        names = relation.table.facts.schema.names()
+        rows = [dict(zip(names, row, strict=True)) for row in public_rows(relation.table.facts)]
+        found = Counter(tuple(evaluate(tree, row) for tree in trees) for row in rows)
+        return first(max(found.values(), default=1))
+    columns = frozenset(tree.name for tree in trees if isinstance(tree, Column))
+    if _is_unique(relation, columns):
+        return first(1)
+    hints = _hinted(reader, relation, columns, ["{}.{}"])
+    return first(min(hints)) if hints else None
+
+
 def _at_most(reader: Reader, relation: Relation, columns: frozenset[str]) -> int | None:
     """The hint of one side: of the table that its keys are of."""
     if _is_unique(relation, columns):
         return 1
-    of_keys = [name.table for name in relation.names if name.column in columns]
-    hints = [reader.hints.at_most[t.lower()] for t in of_keys if t.lower() in reader.hints.at_most]
-    return min(hints, default=None)
+    return min(_hinted(reader, relation, columns, ["{}", "{}.{}"]), default=None)
+
+
+def _hinted(reader: Reader, relation: Relation, columns: frozenset[str], forms: Sequence[str]) -> list[int]:
+    """What hints say: at_most(table, n) of any key of a table, at_most(table.column, n) of this one."""
+    names = [name for name in relation.names if name.column in columns]
+    spelled = {form.format(name.table, name.name).lower() for name in names for form in forms}
+    return [number for table, number in reader.hints.at_most.items() if table in spelled]
 
 
 # ── IN (SELECT …) and EXISTS ─────────────────────────────────────────────────────────

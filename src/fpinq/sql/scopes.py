@@ -9,7 +9,7 @@ from sqlglot import exp
 from fpinq.client.rows import Call, Cell, Row
 from fpinq.client.table import Table
 from fpinq.model.errors import BadSQL, suggest
-from fpinq.model.expressions import Column, Expression
+from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.frozen import dataclass
 from fpinq.sql.parsing import Text
 
@@ -33,11 +33,22 @@ class Domain:
     def selected(self, record: Mapping[str, Expression]) -> "Domain | None":
         """The same after a SELECT, of what it keeps."""
         kept = {tree: Column(name) for name, tree in reversed(list(record.items()))}
-        places = [i for i, tree in enumerate(self.of) if tree in kept]
-        if not places:
+        found = [(i, made) for i, tree in enumerate(self.of) if (made := _renamed(tree, kept)) is not None]
+        if not found:
             return None
-        rows = dict.fromkeys(tuple(row[i] for i in places) for row in self.rows)
-        return Domain(tuple(kept[self.of[i]] for i in places), tuple(rows))
+        rows = dict.fromkeys(tuple(row[i] for i, _ in found) for row in self.rows)
+        return Domain(tuple(made for _, made in found), tuple(rows))
+
+
+def _renamed(tree: Expression, kept: Mapping[Expression, Expression]) -> Expression | None:
+    """An expression over the columns that are kept, under their new names; None if one is missing."""
+    if tree in kept:
+        return kept[tree]
+    if not isinstance(tree, Apply):
+        return tree if isinstance(tree, Literal) else None
+    of = [_renamed(each, kept) for each in tree.arguments]
+    arguments = tuple(each for each in of if each is not None)
+    return Apply(tree.operator, arguments) if len(arguments) == len(of) else None
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ TOLD: dict[tuple[str, str], tuple[Any, Any]] = {
 }
 
 
-def add_questions(app: FastAPI, house: House) -> None:
-    """The addresses of questions."""
+def add_questions(app: FastAPI, house: House) -> "Asking":
+    """The addresses of questions; and how they are asked, for others who ask."""
     asking = Asking(house)
 
     @app.post("/questions", response_model=None, tags=["questions"], summary="Ask a question; it is charged")
@@ -107,6 +107,8 @@ def add_questions(app: FastAPI, house: House) -> None:
             "datasets": allowances(house, bearer.name),
         }
 
+    return asking
+
 
 class Asking:
     """How questions are asked here: in whose turn, and what is kept of them."""
@@ -131,18 +133,18 @@ class Asking:
 
     def quote(self, bearer: Bearer, raw: bytes) -> QuoteTold | Wrong:
         """What a question would cost, or its first mistake."""
-        with within(self._house.limits.query_seconds), self._working(bearer):
+        with within(self._house.limits.query_seconds), self.working(bearer):
             try:
-                return quote_reply(self._house, bearer.name, question_of(self._parsed(raw)))
+                return quote_reply(self._house, bearer.name, question_of(self.parsed(raw)))
             except ProgramError as error:
                 return {"mistake": mistaken(error)}
 
     def ask(self, bearer: Bearer, raw: bytes, header: str | None) -> Told:
         """The answer of a question; the one it got before, if it was asked before."""
         house, analyst = self._house, bearer.name
-        with self._working(bearer) as working:
+        with self.working(bearer) as working:
             try:
-                body = self._parsed(raw)
+                body = self.parsed(raw)
                 question = question_of(body)
                 request = (
                     question.request_id or (header or "")[:REQUEST_ID_CHARACTERS] or secrets.token_hex(16)
@@ -170,10 +172,12 @@ class Asking:
             self.kept.answer(analyst, request, answer, working.release())
             return {"request_id": request, **answer}
 
-    def _working(self, bearer: Bearer) -> Working:
+    def working(self, bearer: Bearer) -> Working:
+        """An analyst's turn."""
         return Working(self._turns, bearer.name, float(self._house.config.quantum_seconds))
 
-    def _parsed(self, raw: bytes) -> dict[str, Any]:
+    def parsed(self, raw: bytes) -> dict[str, Any]:
+        """The JSON that a body is."""
         try:
             return bodies.parse(raw, self._house.limits)
         except RecursionError:

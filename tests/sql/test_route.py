@@ -1,0 +1,89 @@
+"""POST /sql: statements from who has no Python. The same actions, charges and refusals as everybody's."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.live import Live, Reply, people, serve
+
+COLUMNS = {"age": {"bounds": [0, 110]}, "gender": {"keys": [0, 1]}}
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with serve(tmp_path, people(10**7, columns=COLUMNS, caps={"carol": Fraction(1, 4)})) as found:
+        yield found
+
+
+def ask(live: Live, token: str, statement: Any, **more: Any) -> Reply:
+    return live.send("POST", "/sql", {"statement": statement, "epsilon": "1000000", **more}, token)
+
+
+def test_a_statement_is_answered_and_charged(live: Live) -> None:
+    reply = ask(live, live.token(), "SELECT gender, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY gender")
+    assert reply.status == 200
+    told = reply.json
+    assert told["columns"] == ["gender", "n", "a"]
+    assert [(row[0], row[1]["value"]) for row in told["rows"]] == [(0, 50), (1, 50)]
+    assert told["rows"][0][1]["low"] <= 50 <= told["rows"][0][1]["high"]
+    assert told["charged"] == {"people": "1000000"}
+    assert told["remaining"] == {"people": "9000000"}
+    assert live.left() == 9 * 10**6
+
+
+def test_an_explanation_is_free_and_a_mistake_says_where(live: Live) -> None:
+    token = live.token()
+    told = ask(live, token, "EXPLAIN SELECT AVG(age) AS a, SUM(CLAMP(age, 0, 9)) AS s FROM people").json
+    assert "a: average of age" in told["explanation"]
+    assert told["missing"] == []
+    wrong = ask(live, token, "SELECT\n  nobody FROM people")
+    assert wrong.code == "bad_sql"
+    assert wrong.json["error"]["fields"] == {"line": 2, "column": 3}
+    for statement in (
+        "SELECT age FROM people",
+        "DROP TABLE people",
+        "SELECT 1; SELECT 2",
+        "(" * 70_000,
+        "",
+        3,
+    ):
+        assert ask(live, token, statement).status == 400
+    assert (
+        live.send("POST", "/sql", {"statement": "SELECT COUNT(*) FROM people", "more": 1}, token).status
+        == 400
+    )
+    assert (
+        live.send("POST", "/sql", {"statement": "SELECT COUNT(*) FROM people"}, token).code == "bad_epsilon"
+    )
+    assert live.send("POST", "/sql", {"statement": "SELECT COUNT(*) FROM people"}).status == 401
+    assert live.left() == 10**7
+
+
+def test_a_statement_that_is_sent_again_is_answered_as_it_was(live: Live) -> None:
+    token, statement = live.token(), "SELECT COUNT(*) AS n, COUNT(DISTINCT name) AS d FROM people"
+    first = ask(live, token, statement, epsilon="1/10", request_id="once")
+    assert first.status == 200
+    assert ask(live, token, statement, epsilon="1/10", request_id="once").body == first.body
+    assert ask(live, token, statement, epsilon="1/5", request_id="once").code == "request_reused"
+    assert live.left() == 10**7 - Fraction(1, 10)
+
+
+def test_a_budget_too_small_and_a_frozen_data_set_refuse_before_anything_is_written(live: Live) -> None:
+    statement = "SELECT COUNT(*) AS n FROM people"
+    assert ask(live, live.token(), statement, epsilon="10000001").code == "budget_exceeded"
+    assert ask(live, live.token("carol"), statement, epsilon="1/2").code == "budget_exceeded"
+    assert live.left() == 10**7
+
+
+def test_rows_are_told_as_csv(live: Live) -> None:
+    body = {"statement": "SELECT gender, COUNT(*) AS n FROM people GROUP BY gender", "epsilon": "1000000"}
+    reply = live.send("POST", "/sql?format=csv", body, live.token())
+    assert reply.body.decode().splitlines() == ["gender,n", "0,50", "1,50"]
+
+
+def test_the_address_is_described(live: Live) -> None:
+    described = live.send("GET", "/openapi.json", token=live.token()).json
+    assert "requestBody" in described["paths"]["/sql"]["post"]
