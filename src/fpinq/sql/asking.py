@@ -56,14 +56,16 @@ def ask(plan: Plan, given: object) -> Line | Result:
     if plan.missing:
         raise plan.missing[0]
     epsilon = exactly(given)
-    refuse_unless_it_fits(plan.table.facts, epsilon)
+    split_in = shares(plan, epsilon)
+    if len(plan.levels) * len(split_in) > 1:  # all of it, or nothing: one query sees to that itself
+        refuse_unless_it_fits(plan.table.facts, epsilon)
     source = _with_listed_keys(plan)
     split: list[tuple[tuple[str, ...], Fraction]] = []
     charges: list[Charged] = []
     levels: list[Found] = []
     for level in plan.levels:
         found: Found = {key: {} for key in _keys(plan, level)}
-        for share in shares(plan, epsilon):
+        for share in split_in:
             charges.append(_ask(plan, source, level, share, found))
             split.append((tuple(_shown(plan, name) for name in share.names), share.epsilon))
         levels.append(found)

@@ -299,6 +299,8 @@ def _sortings(
     found = []
     for each in order.expressions if order is not None else ():
         node = group_node(scope.reader, each.this, list(listed))
+        if isinstance(node, exp.Column) and not node.table:  # a name of the SELECT list, before any column
+            node = next((of for name, of in listed if alike(name, node.name)), node)
         found.append(
             Sorting(cell(node, scope).tree, bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
         )
