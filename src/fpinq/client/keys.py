@@ -8,6 +8,7 @@ from itertools import islice
 from math import prod
 from types import NoneType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from fpinq.client.facts import Facts, Unbound
 from fpinq.client.rows import BOOL, INT64, Cell, Row, Symbolic, constant, plain
@@ -261,7 +262,13 @@ def public_rows(facts: Facts) -> Sequence[tuple[Value, ...]]:
         raise BadPartition(
             "keys are a list, or a table of public rows, such as fp.public(rows): they may not depend on data"
         )
-    return reference.compute(_plan(facts.binding), {}).rows
+    if facts.binding not in _computed:
+        _computed[facts.binding] = reference.compute(_plan(facts.binding), {}).rows
+    return _computed[facts.binding]
+
+
+# As long as there is the table.
+_computed: WeakKeyDictionary[Unbound, Sequence[tuple[Value, ...]]] = WeakKeyDictionary()
 
 
 def _plan(unbound: Unbound) -> Plan:

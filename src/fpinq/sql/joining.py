@@ -1,7 +1,7 @@
 """Joins: which tables FROM puts together, on which keys, and how many records of a key each side may use."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -9,7 +9,7 @@ from sqlglot import exp
 from fpinq.client.joins import every_pair, first, joined_inside
 from fpinq.client.keys import public_rows
 from fpinq.client.rows import Cell, Row
-from fpinq.model.expressions import Column
+from fpinq.model.expressions import Column, Expression, Value
 from fpinq.model.frozen import dataclass
 from fpinq.model.operators import evaluate
 from fpinq.model.transformations import First
@@ -299,15 +299,22 @@ def _said(reader: Reader, relation: Relation, keys: Mapping[str, Cell], beside_p
     """How many records of a key one side has: of a public table what it has, of another what a hint says."""
     trees = [key.tree for key in keys.values()]
     if relation.public and not beside_public:
-        names = relation.table.facts.schema.names()
-        rows = [dict(zip(names, row, strict=True)) for row in public_rows(relation.table.facts)]
-        found = Counter(tuple(evaluate(tree, row) for tree in trees) for row in rows)
-        return first(max(found.values(), default=1))
+        return first(max(Counter(_public_keys(relation, trees)).values(), default=1))
     columns = frozenset(tree.name for tree in trees if isinstance(tree, Column))
     if _is_unique(relation, columns):
         return first(1)
     hints = _hinted(reader, relation, columns, ["{}.{}"])
     return first(min(hints)) if hints else None
+
+
+def _public_keys(relation: Relation, trees: Sequence[Expression]) -> Iterator[tuple[Value, ...]]:
+    """The keys of the rows of a public table."""
+    names, rows = relation.table.facts.schema.names(), public_rows(relation.table.facts)
+    columns = [names.index(tree.name) for tree in trees if isinstance(tree, Column)]
+    if len(columns) == len(trees):  # as most are
+        return (tuple([row[i] for i in columns]) for row in rows)
+    named = (dict(zip(names, row, strict=True)) for row in rows)
+    return (tuple([evaluate(tree, row) for tree in trees]) for row in named)
 
 
 def _at_most(reader: Reader, relation: Relation, columns: frozenset[str]) -> int | None:
