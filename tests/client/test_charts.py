@@ -314,6 +314,9 @@ def test_quantiles_with_intervals_stand_at_their_fractions(table: fp.Table) -> N
     assert not ax.images
     assert ax.get_title() == "ε = 1, 80 % intervals"
     assert len(ax.collections) == 3  # the error bars of each city
+    bars = [bar.get_segments()[0][0][0] for bar in ax.collections]
+    assert len(set(bars)) == 3  # beside each other
+    assert all(abs(bar - 0.1) < 0.05 for bar in bars)
 
 
 def test_what_is_written_in_a_cell_fits_it(table: fp.Table) -> None:
