@@ -18,8 +18,9 @@
     κ may be rounded up: [up].  What is asked at √(8ρ) may be rounded down: [eta]. *)
 
 Require Import Reals Lra Lia List Arith ZArith.
-Require Import Fpinq.Bags Fpinq.Probability Fpinq.Private Fpinq.Queries Fpinq.Closeness Fpinq.Hyperbolic Fpinq.AtRho.
-Require Import Fpinq.Sources Fpinq.Books.
+Require Import Fpinq.Bags Fpinq.Probability Fpinq.Mechanisms Fpinq.Private Fpinq.Queries Fpinq.Closeness Fpinq.Hyperbolic
+  Fpinq.Gaussian Fpinq.AtRho.
+Require Import Fpinq.Sources Fpinq.Scale Fpinq.Books.
 Require Fpinq.System Fpinq.General Fpinq.Events Fpinq.Instance Fpinq.SharedBooks.
 Import ListNotations.
 Import (coercions) Fpinq.System.
@@ -268,3 +269,67 @@ Section Concentrated.
   Theorem bags_books_sum_to_one n D : distribution (seen n D).
   Proof. apply traces_sum_to_one. Qed.
 End Concentrated.
+
+(** ** An example
+
+    One root with a budget in ρ, counted again and again at e. *)
+
+Section Example.
+  Context {record : Type} {O : Ordered record}.
+  Notation table := (list record).
+  Variables (up eta : R -> R) (up_above : forall x, x <= up x).
+  Hypothesis eta_pos : forall e, 0 < e -> 0 < eta e.
+  Hypothesis eta_below : forall e, 0 < e -> eta e ^ 2 <= 8 * e.
+  Variables (e b : R).
+  Hypothesis e_pos : 0 < e.
+
+  Let count : asked (record := record) := AtRho (at_rho eta eta_pos eta_below Count).
+  Let notion_of (_ : nat) : notion := Concentrated.
+
+  Definition counting : Client (tables (record := record)) :=
+    {| program := Datatypes.unit; does := fun _ => Query tables 0 Instance.Whole [count] e; told := fun _ _ => tt |}.
+
+  Notation seen n D := (probability tables (rates up up_above) 1 (fun _ => b) (book_of notion_of) kind counting n tt (init tables 1 [] D)).
+
+  Lemma counted_reach D : reach 1 (book_of notion_of) 1 (book tables (init tables 1 [] D) 1) (sensitivity_of tables (init tables 1 [] D) 0) = 1.
+  Proof.
+    unfold reach. cbn. unfold price, charge, unit. cbn. unfold Rmax. destruct (Rle_dec _ _); lra.
+  Qed.
+
+  Lemma counted_rate D : rate tables (rates up up_above) 1 (book_of notion_of) kind (init tables 1 [] D) 1
+    (sensitivity_of tables (init tables 1 [] D) 0) [count] e = Some e.
+  Proof.
+    unfold rate. rewrite counted_reach. destruct (Req_EM_T 1 0); [lra|]. cbn. rewrite Rmult_1_r, Rmax_left by lra. reflexivity.
+  Qed.
+
+  Lemma counted_fits D : within 1 (fun _ => b) (book_of notion_of) (charged tables (rates up up_above) 1 (book_of notion_of) kind
+    (init tables 1 [] D) (sensitivity_of tables (init tables 1 [] D) 0) [count] e) = if Rle_dec e b then true else false.
+  Proof.
+    unfold within. cbn [seq forallb]. change (book_of notion_of 0) with 1%nat. unfold charged, rate_or_0. rewrite counted_rate.
+    unfold charge. cbn. unfold unit. cbn. replace (0 + 1 * e) with e by ring. destruct (Rle_dec e b); reflexivity.
+  Qed.
+
+  Lemma counted_may D : may_ask tables (rates up up_above) 1 (book_of notion_of) kind (init tables 1 [] D)
+    (sensitivity_of tables (init tables 1 [] D) 0) [count] e = true.
+  Proof. unfold may_ask. cbn [seq forallb]. change (book_of notion_of 0) with 1%nat. rewrite counted_rate. reflexivity. Qed.
+
+  (** Within the budget it sees the number of records, plus Gaussian noise of σ² = 1/(2e). *)
+  Example counted_at_rho D (H : 0 < e / 1) v : e <= b ->
+    seen 1 D [General.Answers tables [[v]]] = gaussian (e / 1) H (Z.of_nat (length (D 0%nat))) v.
+  Proof.
+    intros Hb. cbn [probability]. unfold reply. cbn [does counting step]. destruct (Rlt_dec 0 e); [|contradiction].
+    rewrite counted_may. cbv zeta. rewrite counted_fits. destruct (Rle_dec e b); [|contradiction]. cbn [fst General.chances System.parallel].
+    change (System.mass tables count e (System.part tables Instance.Whole 0 (table_of tables (init tables 1 [] D) 0)) [v]) with
+      (rho_mass _ (at_rho eta eta_pos eta_below Count) e (D 0%nat) [v]).
+    rewrite (noise_at_rho eta eta_pos eta_below Count 1 e H (D 0%nat) [v] eq_refl). cbn [coordinates measure map gaussians].
+    rewrite Instance.sum_of_ones. ring.
+  Qed.
+
+  (** Beyond it, ⊥. *)
+  Example counted_beyond D : b < e -> seen 1 D [General.Bottom tables] = 1.
+  Proof.
+    intros Hb. cbn [probability]. unfold reply. cbn [does counting step]. destruct (Rlt_dec 0 e); [|contradiction].
+    rewrite counted_may. cbv zeta. rewrite counted_fits. destruct (Rle_dec e b); [lra|]. cbn [fst General.chances]. unfold certain.
+    destruct (General.observation_dec _ _ _); [ring|congruence].
+  Qed.
+End Example.
