@@ -53,7 +53,7 @@ class Catalog(Mapping[str, Any]):
 
     def table(self, name: str) -> Table:
         """A table by its name; one of several of a data set is called dataset.table. No other is made."""
-        data_set, dot, table = name.partition(".")
+        data_set, dot, table = (name, "", "") if name in self._data_sets else name.partition(".")
         if data_set not in self._data_sets:
             return self[data_set]  # type: ignore[no-any-return]  # which says that there is none
         known = [found["name"] for found in self._data_sets[data_set]["tables"]]

@@ -24,6 +24,7 @@ from fpinq.server import openapi, replies, watching
 from fpinq.server.actions import Actions
 from fpinq.server.bearers import Analyst, AnyBearer, Auditor, Owner
 from fpinq.server.config import Config
+from fpinq.server.dashboard import Page
 from fpinq.server.house import House
 from fpinq.server.metrics import Shared
 from fpinq.server.quantum import App, AsgiScope, AtQuanta, Receive, Send
@@ -60,6 +61,8 @@ def create_app(config: Config, *, mechanism: Mechanism = draw) -> FastAPI:
         version=version("fpinq"),
         summary="Private queries over sensitive tables",
         description=openapi.DESCRIPTION,
+        docs_url=None,  # the page has one, of our own files
+        redoc_url=None,
         lifespan=lifespan,
     )
     app.state.house = house
@@ -86,7 +89,8 @@ class Application(FastAPI):
         """The whole application, around everything that replies."""
         house: House = self.state.house
         app = Versioned(AddressedTo(actions, super().__call__), house)
-        self._whole = AtQuanta(app, float(house.config.quantum_seconds), house.places)
+        whole: App = AtQuanta(app, float(house.config.quantum_seconds), house.places)
+        self._whole = Page(whole) if house.config.page else whole
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""

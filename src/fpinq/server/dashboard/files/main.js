@@ -1,0 +1,280 @@
+/** What happens when: the only file that calls the server. */
+import {html, render} from './vendor/lit-html.js';
+import {get, new_id, pause, post, Refused} from './api.js';
+import {change, drawn_by, state} from './store.js';
+import {answers} from './views/answers.js';
+import {budgets} from './views/budgets.js';
+import {frame, sign_in} from './views/frame.js';
+import {columns_for, EPSILONS, FORMULA, may_ask, question, question_of, tables_of} from './views/question.js';
+import {watching} from './views/watching.js';
+
+const KEY = 'fpinq-token';
+const COLOURS = 'fpinq-colours';
+const root = document.getElementById('page');
+
+// ── drawing ──────────────────────────────────────────────────────────────────────────
+
+function view() {
+  if (!state.me || !state.datasets) return state.busy && !state.error ? html`<p class="help">…</p>` : sign_in(state, on);
+  if (state.me.role === 'analyst') return html`<div class="columns">${question(state, on)}<div>${budgets(state)}${answers(state, on)}</div></div>`;
+  return watching(state, on);
+}
+
+root.replaceChildren();
+drawn_by(() => render(frame(state, on, view()), root));
+
+function measure() {
+  const all = Math.min(document.documentElement.clientWidth, 1160) - 32;
+  const wide = document.documentElement.clientWidth >= 928;
+  const width = Math.floor(state.me?.role === 'analyst' && wide ? Math.min(all, 1080) - 368 - 64 : Math.min(all, 1080));
+  if (width !== state.width) change({width});
+}
+addEventListener('resize', measure);
+
+// ── signing in and out ───────────────────────────────────────────────────────────────
+
+async function begin(token) {
+  change({token, busy: true, error: null});
+  try {
+    const [me, {datasets}] = [await get('/me'), await get('/datasets')];
+    sessionStorage.setItem(KEY, token);
+    change({me, datasets, busy: false});
+    measure();
+    if (me.role === 'analyst') {
+      const first = tables_of(datasets)[0];
+      if (first) change({form: form_of(first)});
+      await history_from();
+      requote();
+    } else {
+      watch();
+      spend();
+    }
+  } catch (error) {
+    if (error.code !== 'unavailable') sessionStorage.removeItem(KEY);
+    change({me: null, token: null, busy: false, error: signed_out(error)});
+  }
+}
+
+const signed_out = (error) => (error.code === 'not_authenticated'
+  ? 'This token is not known, has ended or was revoked: ask the data’s owner for one.' : error.message);
+
+/** What to say of an error; a token that has ended leads back to the beginning. */
+function failed(error) {
+  if (error.name === 'AbortError') return;
+  if (!(error instanceof Refused)) throw error;
+  if (error.code === 'not_authenticated') {
+    sessionStorage.removeItem(KEY);
+    change({me: null, token: null, error: signed_out(error)});
+  } else {
+    change({error: error.message});
+  }
+}
+
+/** What is left now. */
+async function refresh() {
+  const [me, {datasets}] = [await get('/me'), await get('/datasets')];
+  change({me, datasets, error: null});
+}
+
+// ── asking ───────────────────────────────────────────────────────────────────────────
+
+const form_of = ({name, table}) => ({
+  table: name, where: '', kind: 'count', of: table.schema[0]?.[0] ?? '', formula: '', least: '', largest: '',
+  by: '', keys: '', fraction: '0.9', interval: false, bins: '20', epsilon: '0.1',
+});
+
+let quoting = null;
+let timer = 0;
+
+/** A quote of what the form says, a moment after the last change. */
+function requote() {
+  clearTimeout(timer);
+  timer = setTimeout(async () => {
+    quoting?.abort();
+    quoting = new AbortController();
+    const body = state.form && question_of(state.form, state.datasets);
+    if (!body) { change({quote: null, quoted: null}); return; }
+    try {
+      change({quote: await post('/quotes', body, {signal: quoting.signal}), quoted: JSON.stringify(body), error: null});
+    } catch (error) { failed(error); }
+  }, 180);
+}
+
+async function history_from(before) {
+  const more = before === undefined ? '' : `&before=${before}`;
+  const {questions} = await get(`/questions?limit=20${more}`);
+  change({questions: before === undefined ? questions : [...state.questions, ...questions], more: questions.length === 20});
+}
+
+/** Ask, and ask again under the same id while nobody replies: it is charged once. */
+async function ask(body) {
+  if (state.asking) return;
+  change({asking: body.request_id, refused: null, notice: null});
+  try {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await post('/questions', body);
+        break;
+      } catch (error) {
+        const passing = ['unavailable', 'too_many_requests', 'ledger_error'].includes(error.code);
+        if (!passing || attempt === 5) throw error;
+        change({error: error.message});
+        await pause(400 * 2 ** attempt);
+      }
+    }
+    change({error: null});
+  } catch (error) {
+    if (error.code === 'not_authenticated') failed(error);
+    else change({refused: error});
+  }
+  change({asking: null});
+  try {
+    await Promise.all([refresh(), history_from()]);
+    requote();
+  } catch (error) { failed(error); }
+}
+
+// ── watching ─────────────────────────────────────────────────────────────────────────
+
+let watched = 0;
+
+const sieved = () => Object.entries(state.sieve).filter(([, text]) => text).map(([name, text]) => `&${name}=${encodeURIComponent(text)}`).join('');
+
+/** The trace from its end, and then what is new, as it happens. */
+async function watch() {
+  watched += 1;
+  const mine = watched;
+  const current = () => mine === watched && state.me && !state.paused;
+  try {
+    change({trace: await get(`/trace?newest=true&limit=50${sieved()}`)});
+    while (current()) {
+      const {head} = state.trace;
+      let found;
+      try {
+        found = await get(`/trace?after=${head.seq}&limit=200&wait=20${sieved()}`);
+        if (state.error) change({error: null});
+      } catch (error) {
+        if (error.code !== 'unavailable') throw error;
+        change({error: error.message});
+        await pause(2000);
+        continue;
+      }
+      if (!current()) return;
+      if (found.head.seq > head.seq) {
+        change({trace: {...state.trace, entries: [...found.entries.reverse(), ...state.trace.entries].slice(0, 1000), head: found.head}});
+        await Promise.all([refresh(), spend()]);
+      }
+    }
+  } catch (error) { if (mine === watched) failed(error); }
+}
+
+async function spend() {
+  try {
+    change({spending: (await get('/spending')).datasets});
+  } catch (error) { failed(error); }
+}
+
+// ── what the views can do ────────────────────────────────────────────────────────────
+
+const on = {
+  sign_in(event) {
+    event.preventDefault();
+    const token = event.target.elements.token.value.trim();
+    if (/^[\x21-\x7e]+$/.test(token)) begin(token);
+    else change({error: 'A token looks like fpq_…, in one piece.'});
+  },
+  sign_out() {
+    sessionStorage.removeItem(KEY);
+    watched += 1;
+    change({token: null, me: null, datasets: null, form: null, quote: null, questions: [], trace: null, spending: null, verified: null, refused: null, error: null});
+  },
+  colours(event) {
+    sessionStorage.setItem(COLOURS, event.target.value);
+    colour(event.target.value);
+  },
+  edit(event) {
+    const {name, value, type, checked} = event.target;
+    let form = {...state.form, [name]: type === 'checkbox' ? checked : value};
+    if (name === 'slider') form.epsilon = EPSILONS[Number(value)];
+    delete form.slider;
+    if (name === 'table') form = {...form_of(tables_of(state.datasets).find((one) => one.name === value)), kind: form.kind, epsilon: form.epsilon};
+    const {table} = tables_of(state.datasets).find((one) => one.name === form.table);
+    const possible = columns_for(form.kind, table);
+    if (form.of !== FORMULA && !possible.includes(form.of)) form.of = possible[0] ?? FORMULA;
+    if (name === 'of' || name === 'table') Object.assign(form, {least: '', largest: ''});
+    if (name === 'by') form.keys = '';
+    change({form, refused: null});
+    requote();
+  },
+  ask(event) {
+    event.preventDefault();
+    const body = question_of(state.form, state.datasets);
+    if (!may_ask(state, body)) return;
+    ask({...body, request_id: new_id()});
+  },
+  again: (kept) => ask({...kept.question, request_id: kept.request_id}),
+  older: () => history_from(state.questions.at(-1).number).catch(failed),
+  form_of: (kind) => change({form_of: kind, copied: null}),
+  async copy(text, where) {
+    try {
+      await navigator.clipboard.writeText(text);
+      change({copied: where});
+    } catch { change({error: 'This browser does not let the page copy: select the text, and copy it.'}); }
+  },
+  async csv(kept) {
+    try {
+      const text = await get(`/questions/${encodeURIComponent(kept.request_id)}?format=csv`, {csv: true});
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([text], {type: 'text/csv'}));
+      link.download = `${kept.question.kind}-${kept.number}.csv`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    } catch (error) { failed(error); }
+  },
+  async freeze(dataset) {
+    try {
+      await post(`/datasets/${encodeURIComponent(dataset.name)}/${dataset.frozen ? 'unfreeze' : 'freeze'}`);
+      await refresh();
+    } catch (error) { failed(error); }
+  },
+  sieve(event) {
+    change({sieve: {...state.sieve, [event.target.name]: event.target.value}});
+    clearTimeout(timer);
+    timer = setTimeout(watch, 250);
+  },
+  pause() {
+    change({paused: !state.paused});
+    watch();
+  },
+  async earlier() {
+    try {
+      const found = await get(`/trace?before=${state.trace.looked_at}&limit=100${sieved()}`);
+      change({trace: {...state.trace, entries: [...state.trace.entries, ...found.entries], looked_at: found.looked_at}});
+    } catch (error) { failed(error); }
+  },
+  async verify() {
+    if (state.verified === 'under way') return;
+    change({verified: 'under way'});
+    try {
+      change({verified: await post('/ledger/verify')});
+    } catch (error) {
+      change({verified: null});
+      failed(error);
+    }
+  },
+};
+
+// ── beginning ────────────────────────────────────────────────────────────────────────
+
+function colour(scheme) {
+  document.documentElement.dataset.colours = scheme;
+  change({colours: scheme});
+}
+
+colour(sessionStorage.getItem(COLOURS) ?? 'light dark');
+measure();
+const given = /^#token=([\x21-\x7e]+)$/.exec(location.hash);
+if (given) history.replaceState(null, '', '/');  // not in the address, nor in the browser's history
+const token = given ? decodeURIComponent(given[1]) : sessionStorage.getItem(KEY);
+if (token) begin(token);
+else change({});
