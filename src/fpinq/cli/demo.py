@@ -1,9 +1,15 @@
-"""fpinq demo: what the kernel charges, step by step."""
+"""fpinq demo: what the kernel charges, step by step; with --page, a made-up town served with its page."""
 
+import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from fpinq.cli.options import port
+from fpinq.cli.serve import address, listen, needs_server, until_stopped
+from fpinq.cli.town import made_up
 from fpinq.model.accounts import remaining, scaling_factor
 from fpinq.model.actions import Action, AskBudget, AskScale, Assign, Partition, Query
 from fpinq.model.clamps import Clamp
@@ -17,17 +23,49 @@ from fpinq.model.transformations import Concat, Partitioning, SelectMany, Where
 PEOPLE = Schema.of({"age": Type.INT64, "gender": Type.INT64})
 
 
-def add_arguments(_: ArgumentParser) -> None:
-    """It has no options."""
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `fpinq demo`."""
+    parser.add_argument("--page", action="store_true", help="serve a made-up town, and open its page")
+    parser.add_argument(
+        "--port", type=port, default=0, help="with --page: where; by default any that is free"
+    )
+    parser.add_argument("--no-open", action="store_true", help="with --page: only say where it is")
 
 
-def run(_: Namespace) -> int:
-    """The paper's figure and its Listing 1, through the kernel's rules."""
+def run(arguments: Namespace) -> int:
+    """The paper's figure and its Listing 1, through the kernel's rules; or a town and its page."""
+    return serve_town(arguments) if arguments.page else play()
+
+
+def serve_town(arguments: Namespace) -> int:
+    """A made-up town on this machine, with tokens for each role, until told to stop; nothing of it stays."""
+    needs_server()
+    from fpinq.server import Config, create_app
+
+    with TemporaryDirectory(prefix="fpinq-demo-") as folder:
+        config = Config(made_up(), Path(folder) / "tokens", str(Path(folder) / "ledger"))
+        app = create_app(config)
+        tokens = app.state.house.tokens
+        listening = listen("127.0.0.1", arguments.port)
+        print("A made-up town, on this machine only. Each address signs in; Ctrl-C ends it.\n", flush=True)
+        first = ""
+        for name, role in (("alice", "analyst"), ("olga", "owner"), ("ann", "auditor")):
+            where = f"{address(listening)}/#token={tokens.create(name, role)}"
+            print(f"  {name + ', ' + role:<15}  {where}", flush=True)
+            first = first or where
+        if not arguments.no_open:
+            webbrowser.open(first)
+        until_stopped(app, listening)
+    return 0
+
+
+def play() -> int:
+    """The paper's figure and its Listing 1."""
     print("The paper's figure: each table and how many of its records one record of A can change\n")
     _play(initial({"A": (PEOPLE, Fraction(22))}), figure())
     print("\nListing 1 with a budget of 1: two parts cost what one costs; then the budget is gone\n")
     _play(initial({"people": (PEOPLE, Fraction(1))}), listing1())
-    print("\nNext: fpinq check  (the theorem, over every small program)")
+    print("\nNext: fpinq demo --page  (a made-up town and its page), fpinq check  (the theorem)")
     return 0
 
 

@@ -78,6 +78,7 @@ _WELCOME = """\
 fpinq: questions about sensitive tables, with a privacy guarantee that no client program can break.
 
   fpinq demo                     what the kernel charges, step by step
+  fpinq demo --page              a made-up town, with its page in your browser
   fpinq dataset add …            put a table under a budget
   fpinq token create alice       let somebody ask
   fpinq serve                    serve them over HTTP

@@ -45,10 +45,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Serve until told to stop."""
     needs_server()
-    import uvicorn
-
-    from fpinq.server.connections import Connection
-
     os.environ["FPINQ_CONFIG"] = arguments.config
     os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
     os.environ["FPINQ_WORKERS"] = str(arguments.workers)
@@ -57,11 +53,40 @@ def run(arguments: Namespace) -> int:
     house = app.state.house
     if not alone:
         house.close()  # each worker loads its own
-    listening = _listen(arguments.host, arguments.port)
-    config = uvicorn.Config(
-        app if alone else "fpinq.cli.serve:application",
-        factory=not alone,
-        workers=arguments.workers,
+    listening = listen(arguments.host, arguments.port)
+    held = ", ".join(house.data_sets) or "no data sets yet"
+    print(
+        f"fpinq serves {held} at {address(listening)}  (a page for people; docs at /docs)",
+        file=sys.stderr,
+        flush=True,
+    )
+    if house.config.anchor is None:
+        print(_NO_ANCHOR, file=sys.stderr, flush=True)
+    if alone:
+        until_stopped(app, listening)
+    else:
+        with suppress(KeyboardInterrupt), listening:
+            _supervise(_config("fpinq.cli.serve:application", arguments.workers), listening)
+    return 0
+
+
+def until_stopped(app: Any, listening: socket.socket) -> None:
+    """Answer what comes in at a socket, in this process, until told to stop."""
+    import uvicorn
+
+    with suppress(KeyboardInterrupt), listening:
+        uvicorn.Server(_config(app)).run(sockets=[listening])
+
+
+def _config(app: Any, workers: int = 1) -> "uvicorn.Config":
+    import uvicorn
+
+    from fpinq.server.connections import Connection
+
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        workers=workers,
         # A reply holds what was asked for and nothing about when or by what it was made.
         date_header=False,
         server_header=False,
@@ -70,16 +95,6 @@ def run(arguments: Namespace) -> int:
         http=Connection,
         ws="none",
     )
-    held = ", ".join(house.data_sets) or "no data sets yet"
-    print(f"fpinq serves {held} at {_address(listening)}  (docs at /docs)", file=sys.stderr, flush=True)
-    if house.config.anchor is None:
-        print(_NO_ANCHOR, file=sys.stderr, flush=True)
-    with suppress(KeyboardInterrupt), listening:
-        if alone:
-            uvicorn.Server(config).run(sockets=[listening])
-        else:
-            _supervise(config, listening)
-    return 0
 
 
 _NO_ANCHOR = (
@@ -121,7 +136,7 @@ def needs_server() -> None:
         ) from None
 
 
-def _listen(host: str, at: int) -> socket.socket:
+def listen(host: str, at: int) -> socket.socket:
     """A socket that takes connections from now on; they are answered once there is a worker."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -133,7 +148,7 @@ def _listen(host: str, at: int) -> socket.socket:
     return listening
 
 
-def _address(listening: socket.socket) -> str:
+def address(listening: socket.socket) -> str:
     host, at = listening.getsockname()[:2]
     return f"http://[{host}]:{at}" if ":" in host else f"http://{host}:{at}"
 

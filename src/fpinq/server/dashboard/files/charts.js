@@ -30,7 +30,7 @@ export function groups(answers, what, width, title) {
   const left = Math.min(width * 0.38, 16 + longest * 7.4);
   const right = width - 14;
   const at = (x) => left + 8 + ((Math.max(low, Math.min(high, x)) - low) / (high - low)) * (right - left - 16);
-  const marks = ticks(low, high, (right - left) / 110);
+  const marks = ticks(low, high, Math.max(2, (right - left) / 100));
   const foot = answers.length * ROW + 6;
   return svg`<svg class="chart" role="img" width=${width} height=${foot + 42} viewBox="0 0 ${width} ${foot + 42}">
     <title>${title}: ${answers.length} groups with their intervals. The same numbers are in the table below.</title>
@@ -60,7 +60,7 @@ export function bins(answers, what, width, title, steps = false) {
   const each = (width - left - 8) / answers.length;
   const every = Math.max(1, Math.ceil(46 / each));
   const edge = (answer) => plain(Number(answer.key[0]));
-  return svg`<svg class="chart" role="img" width=${width} height=${top + tall + 42} viewBox="0 0 ${width} ${top + tall + 42}">
+  return svg`<svg class="chart" role="img" width=${width} height=${top + tall + 26} viewBox="0 0 ${width} ${top + tall + 26}">
     <title>${title}: ${answers.length} bars with their intervals. The same numbers are in the table below.</title>
     <text class="tick what" x="0" y="11">${what}</text>
     ${marks.found.map((y) => svg`<line class="grid" x1=${left} x2=${width} y1=${scale(y)} y2=${scale(y)}></line>
