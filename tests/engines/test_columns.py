@@ -14,9 +14,9 @@ from fpinq.engines.duckdb import DuckDB, arrays
 from fpinq.engines.sql import statistics
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Column, Schema, Type
+from fpinq.model.keys import Keys
 from fpinq.model.plans import RootTable
 from fpinq.model.statistics import Bernstein, Monomials, Points, Records, Statistic, Totals
-from fpinq.model.keys import Keys
 from fpinq.model.transformations import Partitioning
 
 HUGE = (INT64_MIN, INT64_MIN + 1, -(2**62) - 1, -(2**62), 2**62 - 1, 2**62, INT64_MAX, 0, 7, None)

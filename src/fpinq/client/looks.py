@@ -100,7 +100,7 @@ class Floors(NamedTuple):
     below: int
 
 
-def floors(above: Fraction, below: Fraction, unit: Fraction, noise: Fraction) -> Floors | None:
+def floors(above: int | Fraction, below: int | Fraction, unit: Fraction, noise: Fraction) -> Floors | None:
     """The floors for parts of about so much, off by noise of this scale; None if they are too small.
 
     The unit is what one record adds over ε.
@@ -110,10 +110,11 @@ def floors(above: Fraction, below: Fraction, unit: Fraction, noise: Fraction) ->
     if (larger if one_sided else smaller) < LARGE_ENOUGH * unit:
         return None
     if one_sided:
-        least = max(rounded_down(int(larger / CAUTION)), 1)
+        least = max(rounded_down(int(larger // CAUTION)), 1)
         return Floors(least, 0) if above > below else Floors(0, least)
-    sure = (max(min(part / CAUTION, part - SURE * noise), A_FEW * unit) for part in (above, below))
-    return Floors(*(rounded_down(int(part)) for part in sure))
+    few, unsure = int(A_FEW * unit), SURE * noise
+    sure = [max(min(part // CAUTION, math.floor(part - unsure)), few) for part in (above, below)]
+    return Floors(*map(rounded_down, sure))
 
 
 def rounded_down(number: int) -> int:
@@ -122,7 +123,7 @@ def rounded_down(number: int) -> int:
     return number >> rest << rest
 
 
-def fineness(records: Fraction, rest: Fraction) -> int:
+def fineness(records: int | Fraction, rest: Fraction) -> int:
     """A power of two, finer than the noise in the share of so many records."""
     wanted = int(FINER * records * rest)
     return int(min(max(1 << wanted.bit_length(), COARSEST), FINEST))
@@ -156,15 +157,15 @@ def average(
     if not clamped.width or epsilons is None:
         return None
     look, rest = epsilons
+    unit, noise, each = clamped.width / rest, clamped.width / look, rest / clamped.width
 
     def then(seen: Released) -> Second[Answer]:
         assert isinstance(seen, tuple)
-        below, above = map(Fraction, seen)
-        found = floors(above, below, clamped.width / rest, clamped.width / look)
+        below, above = seen
+        found = floors(above, below, unit, noise)
         if found is not None:
-            records = (above + below) / clamped.width
-            query = Balance(clamped, fineness(records, rest), found.above, found.below)
-            if is_worth_it(above / (above + below), query, rest, whole):
+            query = Balance(clamped, fineness(above + below, each), found.above, found.below)
+            if is_worth_it(Fraction(above, above + below), query, rest, whole):
                 return Second(
                     query, lambda released, charged: balanced(seen, released, query).answer(whole, charged)
                 )
@@ -193,7 +194,7 @@ def average(
 
 def is_worth_it(share: Fraction, query: Balance, rest: Fraction, whole: Fraction) -> bool:
     """Whether a balance is better than the halves again: not where the average is near one of the bounds."""
-    halves = math.hypot(share, 1 - share) / float(whole * moments_share(AVERAGE_LOOK))
+    halves = math.hypot(share, 1 - share) / (float(whole) * AGAIN)
     return share_error(share, query, rest, Fraction(1)) < halves
 
 
@@ -288,6 +289,10 @@ def variance(
 def moments_share(share: Fraction) -> Fraction:
     """The share of ε that two looks, weighted by their variances, amount to."""
     return Fraction(math.sqrt(share**2 + (1 - share) ** 2))
+
+
+# Of ε: what two looks at halves amount to.
+AGAIN = float(moments_share(AVERAGE_LOOK))
 
 
 def looked(seen: tuple[int, ...], clamped: Clamp, scale: Fraction) -> Look | None:
