@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from fpinq.client.shorthand import _, if_else
     from fpinq.client.sql import sql
     from fpinq.client.table import Table
+    from fpinq.client.workloads import compare, marginal, marginals, workload
 
     # Both need extras, [postgres] and [spark], so they are no part of `from fpinq import *`.
     from fpinq.engines.postgres import Postgres as Postgres
@@ -165,6 +166,7 @@ __all__ = [
     "average",
     "bounds",
     "cdf",
+    "compare",
     "connect",
     "correlation",
     "count",
@@ -175,6 +177,8 @@ __all__ = [
     "first",
     "histogram",
     "if_else",
+    "marginal",
+    "marginals",
     "maximum",
     "median",
     "minimum",
@@ -196,6 +200,7 @@ __all__ = [
     "top",
     "unique",
     "variance",
+    "workload",
 ]
 
 # Where they are: the imports above, which only type checkers follow.
@@ -273,6 +278,12 @@ _PLACES = {
     ),
     "fpinq.client.sql": ("sql",),
     "fpinq.client.table": ("Table",),
+    "fpinq.client.workloads": (
+        "compare",
+        "marginal",
+        "marginals",
+        "workload",
+    ),
     "fpinq.engines.postgres": ("Postgres",),
     "fpinq.engines.spark": ("Spark",),
     "fpinq.engines.text": ("Dialect",),

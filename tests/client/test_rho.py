@@ -186,7 +186,7 @@ def test_an_epsilon_and_delta_that_are_none_are_refused(wrong: Callable[[], obje
 
 
 UNASKED: dict[str, Callable[[fp.Table, object], object]] = {
-    "several": lambda t, at: t.query(at, fp.several(n=fp.count())),
+    "several": lambda t, at: t.query(at, fp.several(n=fp.count(), top=fp.top(1, "c", ["x"]))),
     "proportion": lambda t, at: t.noisy_proportion(at, lambda x: x.a > 3),
     "top": lambda t, at: t.noisy_top(at, 1, "c", ["x", "y"]),
     "top by score": lambda t, at: t.noisy_top(at, 1, lambda x, k: x.a == k, [1, 2], bounds=(0, 1)),

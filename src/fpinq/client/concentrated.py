@@ -18,6 +18,7 @@ from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.bounds import clamp
 from fpinq.client.choices import ExponentialMechanism, Mode, OrderStatistic, Quantile, Quantiles
 from fpinq.client.histograms import BinAnswers, Cdf, Distribution, Histogram, Ranges, binned, rising
+from fpinq.client.named import Named, Split
 from fpinq.client.queries import (
     Average,
     Count,
@@ -34,6 +35,7 @@ from fpinq.client.queries import (
     root_expected,
     root_of,
 )
+from fpinq.client.several import Several, apart_of, whole_weights
 from fpinq.client.subjects import Subject
 from fpinq.client.trees import CountTree, mean_variance, trees_over
 from fpinq.client.uncertainty import Expected, GaussianNoise, Normal, NormalRange, NormalWithin
@@ -50,7 +52,7 @@ ONE = Fraction(1)
 
 def prepare_at_rho(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
     """The primitive query that a query is at ρ, and how to read it."""
-    found = _PREPARED.get(type(query))
+    found = prepares_at_rho.get(type(query))
     if found is None:
         raise BadQuery(
             f"{query.what} cannot be asked at ρ: ask it at an ε; what that costs, table.price says"
@@ -245,7 +247,29 @@ def _chosen(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
     return replace(prepared, read=read)
 
 
-_PREPARED: dict[type, Callable[[Any, Subject, Rho], Prepared[Any]]] = {
+def _several(query: Several, subject: Subject, at: Rho) -> Prepared[Named]:
+    """Each at its share of ρ: at ρ nothing is gained by measuring several things as one."""
+    whole = sum(query.weights.values(), Fraction(0))
+    shares = {name: at.times(query.weights[name] / whole) for name in query.queries}
+    each = {name: prepare_at_rho(one, subject, shares[name]) for name, one in query.queries.items()}
+    primitive = primitives.Several(
+        tuple(one.primitive for one in each.values()),  # type: ignore[misc]  # none of them is several
+        whole_weights([query.weights[name] for name in each]),
+    )
+    split = Split(at, tuple(((name,), share) for name, share in shares.items()))
+
+    def read(released: Released, charged: Charged) -> Named:
+        apart = apart_of(primitive, integers(released))
+        answers = {
+            name: one.read(part, charged).called(query.queries[name].column())
+            for (name, one), part in zip(each.items(), apart, strict=True)
+        }
+        return Named(answers, at, charged, split)
+
+    return Prepared(primitive, read, lambda size: Expected(None, note=f"by name, {split}"))
+
+
+prepares_at_rho: dict[type, Callable[[Any, Subject, Rho], Prepared[Any]]] = {
     Count: _count,
     DistinctCount: _count,
     Sum: _sum,
@@ -260,4 +284,5 @@ _PREPARED: dict[type, Callable[[Any, Subject, Rho], Prepared[Any]]] = {
     Quantiles: _chosen,
     ExponentialMechanism: _chosen,
     Mode: _chosen,
+    Several: _several,
 }

@@ -284,17 +284,17 @@ def _between_edges(cell: Cell, edges: Sequence[object]) -> Bins:
     first, *inner, last = numbers
     index = constant(0)
     if inner:
-        index = _total([(cell >= edge).cast("int64") for edge in inner])
+        index = total_of([(cell >= edge).cast("int64") for edge in inner])
     index = if_else((cell >= first) & (cell <= last), index, None)
     return Bins(Clamp(index.tree, 0, len(inner)), tuple(pairwise(numbers)))
 
 
-def _total(cells: Sequence[Cell]) -> Cell:
+def total_of(cells: Sequence[Cell]) -> Cell:
     """The sum of cells as a shallow tree."""
     if len(cells) == 1:
         return cells[0]
     middle = len(cells) // 2
-    return _total(cells[:middle]) + _total(cells[middle:])
+    return total_of(cells[:middle]) + total_of(cells[middle:])
 
 
 def rising(numbers: Sequence[float]) -> list[float]:
@@ -333,8 +333,8 @@ class FindBounds(Inquiry[Answer]):
         if cell.type not in (INT64, FLOAT64):
             raise BadQuery(f"bounds need a number, and {spell(cell.tree)} is {cell.type.value}")
         powers = [2**k for k in range(POWERS)]
-        above = _total([(cell > power // 2).cast("int64") for power in powers])
-        below = _total([(cell < -(power // 2)).cast("int64") for power in powers])
+        above = total_of([(cell > power // 2).cast("int64") for power in powers])
+        below = total_of([(cell < -(power // 2)).cast("int64") for power in powers])
         primitive = primitives.Frequencies(Clamp((above - below).tree, -POWERS, POWERS))
         # With probability 0.95 no empty bin gets here.
         threshold = laplace_noise(primitive, epsilon).interval(0, _FEW_FALSE)[1]

@@ -8,24 +8,29 @@ from fpinq.client.amounts import Amount
 from fpinq.client.answers import Answers, Charged
 from fpinq.client.leaves import Leaf
 from fpinq.client.shown import even, text_table
-from fpinq.client.spelling import show_up
+from fpinq.client.spelling import show_at
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 
 
 @dataclass(frozen=True)
 class Split:
     """Which ε each measurement was asked at, and for which names."""
 
-    epsilon: Fraction
-    parts: tuple[tuple[tuple[str, ...], Fraction], ...]
+    epsilon: Fraction | Rho
+    parts: tuple[tuple[tuple[str, ...], Fraction | Rho], ...]
 
-    def of(self, name: str) -> Fraction:
+    def of(self, name: str) -> Fraction | Rho:
         """The ε that a name was asked at, perhaps together with others."""
         return next(epsilon for names, epsilon in self.parts if name in names)
 
     def __str__(self) -> str:
-        each = ", ".join(f"{Amount(epsilon)} for {_listed(names)}" for names, epsilon in self.parts)
-        return f"ε = {show_up(self.epsilon)}: {each}"
+        each = ", ".join(f"{_amount(at)} for {_listed(names)}" for names, at in self.parts)
+        return f"{show_at(self.epsilon)}: {each}"
+
+
+def _amount(at: Fraction | Rho) -> Amount:
+    return Amount(at.amount if isinstance(at, Rho) else at)
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -38,7 +43,9 @@ class Named(Answers):
 
     is_level = False
 
-    def __init__(self, answers: Mapping[str, Any], epsilon: Fraction, charged: Charged, split: Split) -> None:
+    def __init__(
+        self, answers: Mapping[str, Any], epsilon: Fraction | Rho, charged: Charged, split: Split
+    ) -> None:
         super().__init__(answers, epsilon, charged, ("query",))
         self._split = split
 

@@ -84,13 +84,13 @@ class Several(Inquiry[Named]):
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Named]:
         measured = self.measured(subject, epsilon)
         primitive = primitives.Several(
-            tuple(each.primitive for each in measured), _whole([each.weight for each in measured])
+            tuple(each.primitive for each in measured), whole_weights([each.weight for each in measured])
         )
         split = self._split(epsilon, measured)
         reads = {name: read for each in measured for name, read in each.reads.items()}
 
         def read(released: Released, charged: Charged) -> Named:
-            apart = _apart(primitive, integers(released))
+            apart = apart_of(primitive, integers(released))
             answers = {name: reads[name](apart, charged) for name in self.queries}
             return Named(answers, epsilon, charged, split)
 
@@ -156,21 +156,21 @@ def _weights(queries: Mapping[str, Any], given: Mapping[str, object] | None) -> 
         if weight is None or weight <= 0:
             raise BadQuery(f"the weight of {name!r} must be a positive number")
         found[name] = weight
-    if max(_whole(list(found.values()))) > primitives.MAX_SHARE:
+    if max(whole_weights(list(found.values()))) > primitives.MAX_SHARE:
         raise BadQuery(
             f"weights too far apart: one may be {primitives.MAX_SHARE:,} times another at the most"
         )
     return found
 
 
-def _whole(weights: Sequence[Fraction]) -> tuple[int, ...]:
+def whole_weights(weights: Sequence[Fraction]) -> tuple[int, ...]:
     """The same proportions in whole numbers, as small as they can be."""
     common = lcm(*(weight.denominator for weight in weights))
     whole = [int(weight * common) for weight in weights]
     return tuple(number // gcd(*whole) for number in whole)
 
 
-def _apart(several: primitives.Several, released: tuple[int, ...]) -> list[Released]:
+def apart_of(several: primitives.Several, released: tuple[int, ...]) -> list[Released]:
     """What was released, query by query."""
     found, start = list[Released](), 0
     for query in several.of:
