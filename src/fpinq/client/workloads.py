@@ -15,7 +15,7 @@ from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.concentrated import gaussian_noise, prepare_at_rho, prepares_at_rho
 from fpinq.client.histograms import total_of
 from fpinq.client.planning import Anything, ExpectedError, checked_size
-from fpinq.client.queries import Prepared, Query, integers, laplace_noise
+from fpinq.client.queries import Inquiry, Prepared, integers, laplace_noise
 from fpinq.client.rows import Cell, constant, plain
 from fpinq.client.several import apart_of
 from fpinq.client.shorthand import if_else
@@ -43,7 +43,7 @@ MOST_CELLS = 100_000
 
 
 @dataclass(frozen=True)
-class Marginal(Query[Answers]):
+class Marginal(Inquiry[Answers]):
     """How many records have each combination of values of some columns, whose values are listed or known."""
 
     of: tuple[str, ...]
@@ -92,9 +92,9 @@ class Marginal(Query[Answers]):
         return Prepared(primitive, read, lambda size: Expected(noise, note="for each cell"))
 
 
-def noise_at(primitive: primitives.Noisy, at: Amount) -> Uncertainty:
+def noise_at(primitive: primitives.Frequencies, at: Amount) -> Uncertainty:
     """The noise of each integer."""
-    return gaussian_noise(primitive, at) if isinstance(at, Rho) else laplace_noise(primitive, at)  # type: ignore[arg-type]
+    return gaussian_noise(primitive, at) if isinstance(at, Rho) else laplace_noise(primitive, at)
 
 
 def _index(cells: Sequence[Cell], values: Sequence[Sequence[object]]) -> object:
@@ -135,10 +135,10 @@ def marginals(columns: Mapping[str, Sequence[object]] | Sequence[str], ways: int
 
 
 @dataclass(frozen=True)
-class Workload(Query["WorkloadAnswers"]):
+class Workload(Inquiry["WorkloadAnswers"]):
     """Many queries of the same records, each at an equal share of ε or ρ: one action, one charge."""
 
-    queries: tuple[Query[Any], ...]
+    queries: tuple[Inquiry[Any], ...]
 
     of_columns = True
 
@@ -178,7 +178,7 @@ class Workload(Query["WorkloadAnswers"]):
         return Prepared(primitive, read, expect)
 
 
-def _prepared(query: Query[Any], subject: Subject, at: Amount) -> Prepared[Any]:
+def _prepared(query: Inquiry[Any], subject: Subject, at: Amount) -> Prepared[Any]:
     if isinstance(query, Marginal | Workload):
         return query.prepare_at(subject, at)
     return prepare_at_rho(query, subject, at) if isinstance(at, Rho) else query.prepare(subject, at)
@@ -190,7 +190,7 @@ class WorkloadAnswers(Answers):
     is_level = False
 
     def __init__(
-        self, queries: Sequence[Query[Any]], answers: Sequence[Any], at: Amount, charged: Charged
+        self, queries: Sequence[Inquiry[Any]], answers: Sequence[Any], at: Amount, charged: Charged
     ) -> None:
         super().__init__(dict(enumerate(answers)), at, charged, ("query",))
         self._queries = queries
@@ -259,10 +259,10 @@ def _agree(tables: dict[tuple[str, ...], "Floats"], shared: frozenset[str]) -> N
         tables[of] = tables[of] + np.expand_dims(change, others)
 
 
-def workload(queries: Iterable[Query[Any]]) -> Workload:
+def workload(queries: Iterable[Inquiry[Any]]) -> Workload:
     """Many queries at once: fp.workload(fp.marginals(["sex", "race", "edu"])), or any list of fp queries."""
     asked = tuple(queries) if isinstance(queries, Iterable) and not isinstance(queries, str) else ()
-    if not asked or not all(isinstance(query, Query) for query in asked):
+    if not asked or not all(isinstance(query, Inquiry) for query in asked):
         raise BadQuery("a workload is a list of fp queries, such as fp.marginals([…], ways=2)")
     if len(asked) > primitives.MAX_SEVERAL:
         raise BadQuery(
@@ -303,7 +303,7 @@ class Comparison:
 
 
 def compare(
-    query: Query[Any],
+    query: Inquiry[Any],
     *,
     epsilon: object = 1,
     delta: object = "1e-9",
@@ -315,7 +315,7 @@ def compare(
 
     They are not the same promise: under (ε, δ) anything may be lost with probability δ.
     """
-    if not isinstance(query, Query) or type(times) is not int or times < 1:
+    if not isinstance(query, Inquiry) or type(times) is not int or times < 1:
         raise BadQuery("compare needs an fp query, and how many times it is asked, 1 or more")
     whole, rho = exact(epsilon), rho_of(exact(epsilon), exact_delta(delta))
     subject = Anything.bounded_by(getattr(query, "bounds", None)) if table is None else table.facts.subject
@@ -325,7 +325,7 @@ def compare(
     return Comparison(expect(Epsilon(whole * share)), expect(Rho(rho * share)), times)
 
 
-def _expected(query: Query[Any], subject: Subject, size: int | None, at: Amount) -> ExpectedError:
+def _expected(query: Inquiry[Any], subject: Subject, size: int | None, at: Amount) -> ExpectedError:
     return ExpectedError(at, query.expect(subject, at, size))
 
 
