@@ -7,7 +7,7 @@ import pytest
 
 from fpinq.noise import DiscreteLaplace, sample, sample_many
 from fpinq.noise.digits import BASE, MAGNITUDE_BITS, Digit, Tail, magnitude, steps
-from fpinq.noise.uniform import RandomBytes, Uniform
+from fpinq.noise.uniform import Uniform
 from noise.sources import Exhausted, scripted, words
 
 BITS = 200
@@ -15,8 +15,14 @@ ZERO = (1 << 64) - 2
 """A word that makes any digit 0."""
 
 
-def first_of_many(scale: Fraction, source: RandomBytes) -> int:
-    return int(sample_many(scale, 1, source)[0])
+def single(scale: Fraction, before: list[int], more: list[int], after: list[int]) -> int:
+    """A draw of the words before and after; more are those that a tie asks for, once all are read."""
+    return sample(scale, scripted(words([*before, *after, *more])))
+
+
+def first_of_many(scale: Fraction, before: list[int], more: list[int], after: list[int]) -> int:
+    """The same draw; many read their words step by step, and more where there is a tie."""
+    return int(sample_many(scale, 1, scripted(words([*before, *more, *after])))[0])
 
 
 def masses(part: Digit | Tail, largest: int) -> dict[int, tuple[Fraction, Fraction]]:
@@ -109,14 +115,14 @@ def test_a_tie_is_decided_by_further_bits_of_both_sides(scale):
             before = [ZERO] * place + [2 * threshold]
             after = [ZERO] * (len(plan) - 1 - place)
             unit = BASE ** len(after)
-            for draw in (sample, first_of_many):
+            for draw in (single, first_of_many):
                 if following:
-                    assert draw(scale, scripted(words([*before, following - 1, *after]))) == k * unit
+                    assert draw(scale, before, [following - 1], after) == k * unit
                 if following + 1 < 1 << 64:
-                    assert draw(scale, scripted(words([*before, following + 1, *after]))) == (k - 1) * unit
-                assert draw(scale, scripted(words([*before, following, 0, *after]))) == k * unit
+                    assert draw(scale, before, [following + 1], after) == (k - 1) * unit
+                assert draw(scale, before, [following, 0], after) == k * unit
                 with pytest.raises(Exhausted):
-                    draw(scale, scripted(words([*before, following])))
+                    draw(scale, before, [following], after if draw is single else [])
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(10), Fraction(10**15), Fraction(10**40)])
@@ -125,9 +131,9 @@ def test_a_tail_is_reached_and_not_cut_off(scale):
     plan = steps(scale)
     unit = BASE ** (len(plan) - 1)
     small = int(3 * plan[0].part.exponent * Fraction(3, 2)) // 64 + 2
-    for draw in (sample, first_of_many):
+    for draw in (single, first_of_many):
         for sign in (0, 1):
-            value = draw(scale, scripted(words([sign, *[0] * small, 1 << 63, *[ZERO] * (len(plan) - 1)])))
+            value = draw(scale, [sign], [*[0] * small, 1 << 63], [ZERO] * (len(plan) - 1))
             assert (1 - 2 * sign) * value >= 3 * unit
             assert value % unit == 0
 
