@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from fpinq.engines import reference
+from fpinq.engines.columns import positions
+from fpinq.engines.duckdb.dialect import SQL
+from fpinq.engines.sql.statistics import Measurement
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.keys import Keys, Product
 from fpinq.model.plans import RootTable, Term
 from fpinq.model.statistics import Bernstein, Points, Records, Statistic, Totals
 from fpinq.model.transformations import Partitioning, PartOf
+from model.collisions import times_slower
 
 N, F, S, B, D, T = (Column(name) for name in "nfsbdt")
 SCHEMA = Schema.of(
@@ -122,3 +126,25 @@ def test_a_part_of_several_keys_is_a_table(told: Any, name: str) -> None:
         index %= len(by.keys)
         plan = Term(PartOf(by, index), (RootTable("keyed"),))
         assert list(told.measure(plan, None, [Records()])) == [expected(by, [Records()])[index]]
+
+
+def columns_of(keys: Keys) -> list[Any]:
+    return [list(column) for column in zip(*keys, strict=True)]
+
+
+def read(keys: Any) -> None:
+    """Each key in turn, with a grid point."""
+    by, statistic = Partitioning((N, Column("m")), keys), Points(Clamp(N, 0, 1))
+    rows = [(*key, 0, 1) for key in keys]
+    measurement = Measurement("", {}, by, [statistic], ("k0", "k1"), ("k0", "k1", "g", "n"), {}, SQL)
+    assert measurement.read(rows) == [{0: 1}] * len(keys)
+
+
+def place(keys: Any) -> None:
+    assert positions(keys, *columns_of(keys)).tolist() == list(range(len(keys)))
+
+
+@pytest.mark.parametrize("find", [read, place])
+def test_keys_of_one_hash_are_found_as_fast_as_others(find: Any) -> None:
+    """Each that was found was compared with all that have its hash."""
+    assert times_slower(find) < 8

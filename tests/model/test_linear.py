@@ -6,16 +6,20 @@ Lines that are run are counted, which is the same whatever else a machine does.
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpinq.model.actions import Action, Assign, Partition, Query
+from fpinq.model.actions import Action, AskScale, Assign, Partition, Query
 from fpinq.model.clamps import Clamp
+from fpinq.model.environments import Numbered
+from fpinq.model.errors import ProgramError
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
-from fpinq.model.queries import Choice, Count, Ranks, Several, Sum
+from fpinq.model.keys import Keys
+from fpinq.model.queries import Choice, Count, Ranks, Several, Sum, Tally
 from fpinq.model.semantics import Configuration, initial, step
 from fpinq.model.told import Told
 from fpinq.model.transformations import (
@@ -33,6 +37,7 @@ from fpinq.model.transformations import (
     UniqueBy,
     Where,
 )
+from model.collisions import colliding, times_slower
 
 A = Column("a")
 SCHEMA = Schema.of({"a": Type.INT64, "b": Type.INT64})
@@ -142,6 +147,64 @@ ACTIONS: dict[str, tuple[Callable[[int], Action], bool]] = {
 }  # fmt: skip
 
 
+def looked_for(n: int, seed: int) -> str:
+    """A long name: any two are alike all over, in no order."""
+    return "".join(Random(seed).choices([chr(0x100 + i) for i in range(110)], k=10 * n))
+
+
+def named(n: int) -> Configuration:
+    """A table of one column with a long name."""
+    return step(BEGIN, Assign("w", Select(((looked_for(n, 1), A),)), ("t",))).configuration
+
+
+def held(n: int) -> Configuration:
+    """So many tables."""
+    return step(BEGIN, Partition(Numbered("w" * 40, n), "t", Partitioning(A, range(n)))).configuration
+
+
+def differing(n: int) -> tuple[Literal, ...]:
+    return (*literals(n), Literal.of("x"))
+
+
+# What is refused, for what is at its end if it has one; and where.
+REFUSED: dict[str, tuple[Callable[[int], Action], Callable[[int], Configuration]]] = {
+    "a long column": (lambda n: Assign("r", Where(Column(looked_for(n, 2))), ("w",)), named),
+    "a column beside many": (lambda n: Assign("r", Where(Column("x")), ("w",)), wide),
+    "a column behind many": (
+        lambda n: Assign("r", Select((*((f"y{i}", A) for i in range(n)), ("y", Column("x")))), ("w",)), wide
+    ),
+    "a long table": (lambda n: AskScale(looked_for(n, 2)), held),
+    "a table beside many": (lambda n: AskScale("w" * 40 + ".x"), held),
+    "a long operator": (
+        lambda n: Assign("r", Where(Apply(looked_for(n, 2), (A,))), ("t",)), lambda n: BEGIN
+    ),
+    "a constant of another type": (
+        lambda n: Assign("r", Where(Apply("is_in", (A, *differing(n)))), ("t",)), lambda n: BEGIN
+    ),
+    "columns that differ": (lambda n: Assign("r", ConcatAll(n), (*["w"] * (n - 1), "t")), wide),
+    "the same column twice": (lambda n: Assign("r", Select((("y", A),) * n), ("t",)), lambda n: BEGIN),
+    "the same key twice": (
+        lambda n: Query("t", Fraction(1), (Count(),), Partitioning(A, (*evens(n), 0))), lambda n: BEGIN
+    ),
+    "the same name twice": (lambda n: Partition(("p",) * n, "t", Partitioning(A, evens(n))), lambda n: BEGIN),
+    "the same value twice": (
+        lambda n: Query("t", Fraction(1), (Tally(A, (*literals(n), Literal.of(0))),)), lambda n: BEGIN
+    ),
+    "too many queries": (
+        lambda n: Query("t", Fraction(1), (Count(),) * n, Partitioning(A, evens(n - 1))), lambda n: BEGIN
+    ),
+    "a bound too wide": (
+        lambda n: Query(
+            "t",
+            Fraction(1),
+            (*[Sum(Clamp(A, 0, 9))] * n, Sum(Clamp(A, 0, 2**63))),
+            Partitioning(A, range(n + 1)),
+        ),
+        lambda n: BEGIN,
+    ),
+}  # fmt: skip
+
+
 def lines(work: Callable[[], object]) -> int:
     """How many lines are run."""
     counted = 0
@@ -173,6 +236,38 @@ def test_twice_the_action_is_twice_the_work(name: str) -> None:
 
     few, many = taken(60), taken(240)
     assert many <= 4.4 * few + 200
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_twice_what_is_refused_is_twice_the_work(name: str) -> None:
+    """A name that is not there was compared with all that are, letter by letter: 1 MB kept all others waiting
+    for half an hour, for nothing.
+    """
+    make, begin_with = REFUSED[name]
+
+    def refused(n: int) -> int:
+        begin, action = begin_with(n), make(n)
+
+        def refuse() -> None:
+            with pytest.raises(ProgramError):
+                step(begin, action)
+
+        refuse()
+        return lines(refuse)
+
+    few, many = refused(60), refused(240)
+    assert many <= 4.4 * few + 200
+
+
+def test_keys_of_one_hash_are_told_apart_as_fast_as_others() -> None:
+    """Each was compared with all before it: 10,000 of them kept a whole server still for three seconds."""
+    keys = colliding(100)
+    assert len({hash(key) for key in keys}) == 1
+
+    def partition(keys: Keys) -> None:
+        step(BEGIN, Partition(Numbered("p", len(keys)), "t", Partitioning((A, Column("b")), keys)))
+
+    assert times_slower(partition) < 8
 
 
 # ── what keys tell ───────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from fpinq.model.keys import Keys, Product
+from fpinq.model.keys import Keys, Listed, Product
 from fpinq.model.statistics import Integers
 
 if TYPE_CHECKING:
@@ -162,6 +162,9 @@ def positions(keys: Keys, *found: "Sequence[Any] | Column") -> "Column":
         values: Column = np.asarray(found[0], dtype=np.int64)
         return np.where((values >= keys.start) & (values < keys.stop), values - keys.start, -1)
     columns = [each.tolist() if isinstance(each, np.ndarray) else each for each in found]
-    listed = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
-    index: Mapping[Any, int] = dict(zip(keys, range(len(keys)), strict=True))
-    return np.fromiter(map(index.get, listed, repeat(-1)), dtype=np.int64, count=len(listed))
+    if len(columns) > 1:
+        where: Iterable[int] = Listed(keys).numbers(columns)  # type: ignore[arg-type]
+    else:
+        index: Mapping[Any, int] = dict(zip(keys, range(len(keys)), strict=True))
+        where = map(index.get, columns[0], repeat(-1))
+    return np.fromiter(where, dtype=np.int64, count=len(columns[0]))

@@ -48,7 +48,7 @@ from fpinq.model.expressions import Schema
 from fpinq.model.frozen import dataclass
 from fpinq.model.notions import asked_at
 from fpinq.model.plans import Shape
-from fpinq.model.semantics import BOTTOM, TAU, Configuration, Measure, Rule, measure
+from fpinq.model.semantics import BOTTOM, TAU, Configuration, Label, Measure, Rule, measure
 from fpinq.model.sessions import (
     Budgets,
     changed,
@@ -87,13 +87,13 @@ T = TypeVar("T")
 class Past(NamedTuple):
     """A session as it was after an entry, in a ledger that was loaded so often.
 
-    `rehearsed`: what is asked of it was computed already.
+    `rehearsed`: what was asked of it was checked already, while others acted; that is not done again.
     """
 
     loads: int
     program: Program | None = None
     seq: int = START.seq
-    rehearsed: bool = False
+    rehearsed: Label | None = None
 
 
 @dataclass(frozen=True)
@@ -203,12 +203,12 @@ class Ledger:
         program = self._session(writing.pages, session, analyst, past)
         budgets = self._budgets
         if isinstance(action, Query):
-            _rehearsed(program, past, lambda: check(_told(budgets, program, action).label), len(text))
+            _rehearse(program, past, lambda: _told(budgets, program, action).label, check, len(text))
         with alone():
             decision = decide(budgets, program.session, action)
             transition = decision.transition
             check_queries(decision.session, queries_at_most)
-            check(transition.label)
+            _check(transition.label, past, check)
         after = program.after(decision.session, action, len(text))
         self._check_room(program, after)
         took = Took(session, analyst, request, action, transition.rule, decision.charged)
@@ -455,8 +455,8 @@ class Ledger:
             label = measure(then.table(took.action.table), took.action)
             # Charged, but whoever was to measure it did not come back: the charge stands; this is its answer.
             check_thawed(self._budgets, label)
-            _rehearsed(program, past, lambda: asked.check(label), len(asked.text))
-            asked.check(label)
+            _rehearse(program, past, lambda: label, asked.check, len(asked.text))
+            _check(label, past, asked.check)
         return Acted(label, took.rule, took.charged, known.seq)
 
     def _now(self) -> str:
@@ -501,8 +501,7 @@ class Ledger:
             except Behind as behind:
                 past = self._replay(behind.name, behind.before)
             except Large as large:
-                large.rehearse()
-                past = (past or Past(self._loads))._replace(rehearsed=True)
+                past = (past or Past(self._loads))._replace(rehearsed=large.rehearse())
 
     def _replay(self, name: str, before: int) -> Past:
         """A session after its entries before one. Others act meanwhile: they wait while a page is read."""
@@ -639,10 +638,25 @@ class _Asked(NamedTuple):
     queries_at_most: int | None
 
 
-def _rehearsed(program: Program, past: Past | None, rehearse: Callable[[], None], asked: int = 0) -> None:
+def _rehearse(
+    program: Program, past: Past | None, label: Callable[[], Label], check: Check, asked: int = 0
+) -> None:
     """Large, unless a session's tables and what is asked of them are small, or it was rehearsed."""
-    if program.length + asked > LARGE and (past is None or not past.rehearsed):
+
+    def rehearse() -> Label:
+        with alone():
+            found = label()
+            check(found)
+        return found
+
+    if program.length + asked > LARGE and (past is None or past.rehearsed is None):
         raise Large(rehearse)
+
+
+def _check(label: Label, past: Past | None, check: Check) -> None:
+    """Check a label, unless it is the one that was rehearsed."""
+    if past is None or past.rehearsed is None or label != past.rehearsed:
+        check(label)
 
 
 def _told(budgets: Budgets, program: Program, action: Action) -> Acted:

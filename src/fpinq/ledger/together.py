@@ -18,7 +18,8 @@ from typing import Any, Generic, TypeVar
 
 from fpinq.ledger.store import Sought
 from fpinq.ledger.writing import Writing
-from fpinq.model.errors import FpinqError, KernelViolation, LedgerError
+from fpinq.model.errors import BadTransformation, FpinqError, KernelViolation, LedgerError
+from fpinq.model.semantics import Label
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class Behind(Exception):
 class Large(Exception):
     """A step that has much to compute: that is done while others act, and then it is asked again."""
 
-    def __init__(self, rehearse: Callable[[], None]) -> None:
+    def __init__(self, rehearse: Callable[[], Label]) -> None:
         super().__init__()
         self.rehearse = rehearse
 
@@ -55,6 +56,8 @@ def alone() -> Iterator[None]:
         yield
     except REFUSALS:
         raise
+    except RecursionError:
+        raise BadTransformation("nested too deeply for the machine that it is asked of") from None
     except Exception as error:
         raise KernelViolation(f"a step failed ({type(error).__name__})") from error
 

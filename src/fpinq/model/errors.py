@@ -16,6 +16,10 @@ and of the public schema.
 from collections.abc import Iterable
 from fractions import Fraction
 
+# A name that is not there is compared with so many others, unless it is longer than a name is: to compare two
+# takes the square of their lengths, and others may wait while that is done.
+COMPARED, LONGEST = 100, 50
+
 
 class FpinqError(Exception):
     """Anything fpinq refuses or fails to do."""
@@ -223,6 +227,10 @@ class KernelViolation(Exception):
 def suggest(name: str, known: Iterable[str]) -> str:
     """“; did you mean …?” where a known name is close to name, else nothing."""
     from difflib import get_close_matches  # slow to import, and seldom needed
+    from heapq import nsmallest
 
-    close = get_close_matches(name, list(known), n=1)
+    if len(name) > LONGEST:
+        return ""
+    nearest = nsmallest(COMPARED, known, key=lambda each: abs(len(each) - len(name)))
+    close = get_close_matches(name, nearest, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -6,8 +6,8 @@ first to the last (a range), every combination of what each expression may be (a
 product).
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count, product, repeat
 from math import prod
 from typing import overload
 
@@ -138,4 +138,35 @@ def has_duplicates(keys: Keys | Sequence[Value]) -> bool:
     """Whether two of the keys are the same."""
     if type(keys) is Product:
         return any(map(has_duplicates, keys.of))
-    return type(keys) is not range and len(set(keys)) != len(keys)
+    if type(keys) is range:
+        return False
+    different = Listed(keys) if id(tuple) in classes_of(keys) else set(keys)  # type: ignore[arg-type]
+    return len(different) != len(keys)
+
+
+class Listed:
+    """Keys of several columns that are listed: which of them is which.
+
+    Each value is looked up in its column first, and then the few small numbers that
+    these have. Anybody can write down any number of pairs of integers whose hashes
+    are all the same, and each would be compared with all before it.
+    """
+
+    def __init__(self, keys: Sequence[tuple[Value, ...]]) -> None:
+        columns = list(zip(*keys, strict=True))
+        self._columns = [dict(zip(dict.fromkeys(column), count(), strict=False)) for column in columns]
+        self._numbers = dict(zip(self._found(columns), count(), strict=False))
+
+    def __len__(self) -> int:
+        """How many different ones there are."""
+        return len(self._numbers)
+
+    def numbers(self, columns: Iterable[Sequence[Value]]) -> Iterator[int]:
+        """The number of every row, from its columns; −1 of one that is none of the keys."""
+        return map(self._numbers.get, self._found(columns), repeat(-1))
+
+    def _found(self, columns: Iterable[Sequence[Value]]) -> Iterator[tuple[int, ...]]:
+        places = [
+            map(known.get, column, repeat(-1)) for known, column in zip(self._columns, columns, strict=True)
+        ]
+        return zip(*places, strict=True)

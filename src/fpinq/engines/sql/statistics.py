@@ -8,9 +8,10 @@ moments of them, is done here with Python's integers. What leaves the database i
 one row per part (and per grid point that occurs, where frequencies were asked for).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from itertools import repeat
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from fpinq.model import expressions
 from fpinq.model.clamps import Clamp
 from fpinq.model.expressions import Type, Value
 from fpinq.model.frozen import dataclass
-from fpinq.model.keys import Domain, Key, Keys, Product
+from fpinq.model.keys import Domain, Key, Listed, Product
 from fpinq.model.statistics import (
     Bernstein,
     Integers,
@@ -97,14 +98,26 @@ class Measurement:
         """Each statistic from the rows that the text gave."""
         if self.is_alike:
             return self.read_columns(list(zip(*rows, strict=True)) or [()] * len(self.names))
-        parts: dict[Key, list[_Row]] = {}
-        for row in rows:
-            named = dict(zip(self.names, row, strict=True))
-            key = tuple([named[name] for name in self.keys])
-            parts.setdefault(key if len(key) > 1 else key[0] if key else None, []).append(named)
-        keys: Keys = (None,) if self.by is None else self.by.keys
+        named = [dict(zip(self.names, row, strict=True)) for row in rows]
+        keys, found = self._found([[row[name] for row in named] for name in self.keys], len(named))
+        parts: dict[Hashable, list[_Row]] = {}
+        for key, row in zip(found, named, strict=True):
+            parts.setdefault(key, []).append(row)
         asked = zip(keys, alike(self.statistics, len(keys)), strict=True)
         return [self._integers(statistic, parts.get(key, [])) for key, statistic in asked]
+
+    def _found(
+        self, columns: Sequence[Sequence[Value]], rows: int
+    ) -> tuple[Sequence[Hashable], Iterable[Hashable]]:
+        """What the parts are looked up by, and so many rows, from the columns of their keys."""
+        if self.by is None:
+            return (None,), repeat(None, rows)
+        keys = self.by.keys
+        if len(columns) == 1:
+            return keys, columns[0]
+        if type(keys) is Product:
+            return keys, zip(*columns, strict=True)
+        return range(len(keys)), Listed(keys).numbers(columns)  # type: ignore[arg-type]
 
     def read_columns(self, columns: Sequence[Sequence[Any]]) -> Sequence[Integers]:
         """Each statistic from the columns that the text gave, in the order of their names."""
