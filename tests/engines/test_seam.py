@@ -39,6 +39,7 @@ def test_the_seam_is_these_doors() -> None:
     assert sorted(DOORS) == [
         "add_persons",
         "add_root",
+        "check_asked",
         "check_unchanged",
         "close",
         "costs",

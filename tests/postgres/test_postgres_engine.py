@@ -16,11 +16,20 @@ import pytest
 
 import fpinq as fp
 from engines.test_conformance import bag
+from fpinq.engines.interface import Asked
 from fpinq.engines.postgres import Postgres, database, doubles, trial
 from fpinq.engines.postgres.database import MEANING, Statements
 from fpinq.engines.postgres.dialect import POSTGRES
 from fpinq.model.clamps import Clamp
-from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError, UnfitEngine
+from fpinq.model.errors import (
+    BadData,
+    BadExpression,
+    BadQuery,
+    DataChanged,
+    EngineError,
+    ProgramError,
+    UnfitEngine,
+)
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import MAX_DEPTH, Flatten, PersonTable, Plan, RootTable, Term
 from fpinq.model.statistics import Bernstein, Monomials, Points, Records, Statistic, Totals
@@ -532,8 +541,54 @@ def test_a_nul_character_is_refused(postgres: Postgres, table: Any) -> None:
     nul = Apply("equal", (Literal.of("a\0"), Literal.of("a")))
     with pytest.raises(BadExpression, match="NUL"):
         postgres.measure(Term(Where(nul), (plan,)), None, [Records()])
-    with pytest.raises(BadExpression, match="NUL"):
-        postgres.check_unchanged(Term(Where(nul), (plan,)))
+    text = Apply("to_string", (Column("x"),))
+    for asked in (
+        Asked(Term(Where(nul), (plan,)), None, [Records()]),
+        Asked(plan, Partitioning(text, ("a", "\0")), [Records()]),
+        Asked(plan, Partitioning((text, Column("x")), (("a", 1), ("b\0", 2))), [Records()]),
+        Asked(plan, None, [Totals((Clamp(Apply("to_int64", (nul,)), 0, 1),))]),
+    ):
+        with pytest.raises(BadExpression, match="NUL"):
+            postgres.check_asked([Asked(plan, None, [Records()]), asked])
+
+
+def in_columns(plan: Plan) -> Plan:
+    return Term(Distinct(), (Term(Select(tuple((f"x{i}", Column("x")) for i in range(1_700))), (plan,)),))
+
+
+def in_aggregates(plan: Plan) -> Plan:
+    sums = (Apply("add", (Column("x"), Literal.of(i))) for i in range(1_700))
+    largest = tuple((f"m{i}", Aggregate("max", value)) for i, value in enumerate(sums))
+    return Term(GroupBy((("k", Column("x")),), largest), (plan,))
+
+
+def in_texts(plan: Plan) -> Plan:
+    for number in range(8):
+        texts = (Literal.of(f"{number} {i}") for i in range(9_000))
+        among = Apply("is_in", (Apply("to_string", (Column("x"),)), *texts))
+        plan = Term(Where(Apply("not", (among,))), (plan,))
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("make", "statistic"),
+    [
+        (lambda plan: plan, Totals(tuple(Clamp(Column("x"), 0, i + 1) for i in range(1_700)))),
+        (in_columns, Records()),
+        (in_aggregates, Records()),
+        (in_texts, Records()),
+    ],
+    ids=["sums", "columns", "aggregates", "texts"],
+)
+def test_what_is_too_much_for_one_statement_is_refused(
+    postgres: Postgres, table: Any, make: Any, statistic: Statistic
+) -> None:
+    """It failed after it was charged for."""
+    _, plan = table
+    with pytest.raises(BadQuery, match="more than PostgreSQL can be asked"):
+        postgres.check_asked([Asked(make(plan), None, [statistic])])
+    with pytest.raises(EngineError):
+        postgres.measure(make(plan), None, [statistic])
 
 
 # ── which PostgreSQL ─────────────────────────────────────────────────────────────────

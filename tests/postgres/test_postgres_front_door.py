@@ -112,6 +112,37 @@ def test_a_nul_in_a_predicate_is_refused_before_the_charge(reader: Any, people: 
     assert table.remaining == 1
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table: table.query("1/2", fp.count(), by="city", keys=["Ulm", "U\0lm"]),
+        lambda table: table.partition("city", keys=["Ulm", "U\0lm"])["Ulm"].noisy_count("1/2"),
+        lambda table: table.noisy_sum("1/2", (_.city == "U\0lm").cast("int64"), bounds=(0, 1)),
+        lambda table: table.query("1/2", fp.several(n=fp.count(), top=fp.mode("city", ["Ulm", "\0"]))),
+    ],
+    ids=["keys", "a sibling's key", "a clamp", "several"],
+)
+def test_a_nul_in_what_is_measured_is_refused_before_the_charge(reader: Any, people: str, ask: Any) -> None:
+    """In keys and in what is added up, it was an EngineError after the charge."""
+    table = fp.protect(people, engine=reader, budget=1)
+    with pytest.raises(fp.BadExpression, match="NUL"):
+        ask(table)
+    assert table.remaining == 1
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_is_too_much_for_one_statement_is_refused_before_the_charge(
+    reader: Any, people: str, parts: bool
+) -> None:
+    table = fp.protect(people, engine=reader, budget=1)
+    asked = table.partition("city", keys=["Ulm", "Bonn"])["Ulm"] if parts else table
+    with pytest.raises(fp.BadQuery, match="more than PostgreSQL can be asked"):
+        asked.noisy_top("1/2", 3, "age", range(1_700))
+    assert table.remaining == 1
+    asked.noisy_top("1/2", 3, "age", range(1_590))
+    assert table.remaining == Fraction(1, 2)
+
+
 def test_a_failure_of_the_database_is_charged_and_says_nothing(
     owner: Owner, reader: Any, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

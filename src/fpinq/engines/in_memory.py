@@ -1,11 +1,12 @@
 """The reference engine behind the engines' interface: for documentation, tests and small tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, NoReturn
 
 from fpinq.engines import frames, reference, rows, text
 from fpinq.engines.files import Files, is_files, resolve
+from fpinq.engines.interface import Asked
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import persons_of
 from fpinq.engines.reference import PersonBag, Relation
@@ -121,6 +122,9 @@ class ReferenceEngine:
         for root in roots_of(plan):
             if not all(files.hold() for files in self._files.get(root, ())):
                 raise DataChanged(root)
+
+    def check_asked(self, asked: Iterable[Asked]) -> None:
+        """Everything can be asked."""
 
     def rows_in(self, root: str) -> dict[str, int]:
         """How many rows each table of a root has: for its owner, who promised a number."""

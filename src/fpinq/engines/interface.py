@@ -4,7 +4,7 @@ An engine holds data under the names of roots and turns plans over them into
 exact integers. It is found by its name in `registry`, and by nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -22,6 +22,14 @@ class Fingerprint(NamedTuple):
     schema: Schema
     records: int
     total: int
+
+
+class Asked(NamedTuple):
+    """What `measure` is going to be asked."""
+
+    plan: Plan
+    by: Partitioning | None
+    statistics: Sequence[Statistic]
 
 
 @runtime_checkable
@@ -85,6 +93,10 @@ class Engine(Protocol):
 
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if what the plan reads is known not to be what was protected. Reads no records."""
+        ...
+
+    def check_asked(self, asked: Iterable[Asked]) -> None:
+        """A ProgramError if the engine cannot be asked one of these, whatever its records are. Reads none."""
         ...
 
     def measure(

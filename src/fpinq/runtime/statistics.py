@@ -14,8 +14,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from threading import RLock
+from typing import NamedTuple
 from weakref import ref
 
+from fpinq.engines.interface import Asked
 from fpinq.model.expressions import Schema
 from fpinq.model.plans import Plan
 from fpinq.model.statistics import Integers, Points, Statistic, size
@@ -52,37 +54,48 @@ class Statistics:
         self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> Sequence[Integers]:
         """Each statistic, exactly: of the table, or of the part of its number; a single one of all."""
+        scan, number = self._scanned(plan, schema, by, statistics)
+        found = self._once(scan)
+        return found if number is None else [found[number]]
+
+    def unmeasured(
+        self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> Asked | None:
+        """What an engine is going to be asked for it; None if that is here."""
+        scan, _ = self._scanned(plan, schema, by, statistics)
+        with self._lock:
+            known = self._measured.get(scan.key)
+        return None if known is not None and known[0]() is scan.plan else scan.asked()
+
+    def _scanned(
+        self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
+    ) -> "tuple[_Scan, int | None]":
+        """What is measured together with it, and its number there; None if it is all of it."""
         levels = levels_of(plan) if by is None else ()
         if levels and (found := siblings_of(plan, levels, self._most(statistics[0]))) is not None:
             siblings, number = found
-            return [self._of_siblings(siblings, schema, statistics[0])[number]]
+            return _of_siblings(siblings, schema, statistics[0]), number
         key = (id(plan), by, tuple(statistics))
         weigh = partial(_weight, statistics, parts_of(by))
-        return self._once(key, plan, weigh, lambda: self._scan(plan, by, statistics))
+        return _Scan(key, plan, weigh, lambda: Asked(plan, by, statistics)), None
 
     def _most(self, statistic: Statistic) -> int:
         """How many siblings are measured together: no more than can be kept."""
         most = MAX_COUNTED_SIBLINGS if isinstance(statistic, Points) else MAX_SIBLINGS
         return min(most, self._max_bytes // (2 * _of_each(statistic)))
 
-    def _of_siblings(self, siblings: Siblings, schema: Schema, statistic: Statistic) -> Sequence[Integers]:
-        def scan() -> Sequence[Integers]:
-            plan, by = siblings.together(schema)
-            return self._scan(plan, by, [statistic])
-
-        key = (siblings.levels, id(siblings.parent), siblings.first, siblings.number, statistic)
-        return self._once(key, siblings.parent, partial(_weight, [statistic], siblings.number), scan)
-
-    def _once(
-        self, key: Hashable, plan: Plan, weigh: Callable[[], int], scan: Callable[[], Sequence[Integers]]
-    ) -> Sequence[Integers]:
+    def _once(self, scan: "_Scan") -> Sequence[Integers]:
+        key, plan = scan.key, scan.plan
         with self._lock:
             self._forget_the_gone()
             known = self._measured.get(key)
             if known is not None and known[0]() is plan:
                 self._measured.move_to_end(key)
                 return known[2]
-        measured, weight = scan(), weigh()  # without the lock: others may measure at the same time
+        measured, weight = (
+            self._scan(*scan.asked()),
+            scan.weigh(),
+        )  # without the lock: others may measure at the same time
         gone = self._gone
         with self._lock:
             self._forget(key)
@@ -102,6 +115,21 @@ class Statistics:
     def _forget(self, key: Hashable) -> None:
         if key in self._measured:
             self._bytes -= self._measured.pop(key)[1]
+
+
+class _Scan(NamedTuple):
+    """What is measured at once: its key, the table that it goes with, what it weighs, how it is asked for."""
+
+    key: Hashable
+    plan: Plan
+    weigh: Callable[[], int]
+    asked: Callable[[], Asked]
+
+
+def _of_siblings(siblings: Siblings, schema: Schema, statistic: Statistic) -> _Scan:
+    key = (siblings.levels, id(siblings.parent), siblings.first, siblings.number, statistic)
+    weigh = partial(_weight, [statistic], siblings.number)
+    return _Scan(key, siblings.parent, weigh, lambda: Asked(*siblings.together(schema), [statistic]))
 
 
 def _weight(statistics: Sequence[Statistic], parts: int) -> int:

@@ -7,12 +7,12 @@ learns, it learns from `act`.
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
-from fpinq.engines.interface import Engine
+from fpinq.engines.interface import Asked, Engine
 from fpinq.engines.owner import in_our_words, noted
 from fpinq.ledger import Answered, Observation, Registered, Released
 from fpinq.model.actions import Action
@@ -121,18 +121,11 @@ class ProtectedSystem:
         """What is released of each part; where several are asked at once, one after the other."""
         if Several not in map(type, label.queries):
             return self._drawn_at(label, label.queries, repeat(label.epsilon))  # type: ignore[arg-type]  # none is
-        rounds = [self._round(label, number) for number in range(max(map(len, map(simple, label.queries))))]
+        rounds = [self._drawn_at(label, *each) for each in _rounds(label)]
         return tuple(map(together, label.queries * label.parts_each, zip(*rounds, strict=True)))
 
-    def _round(self, label: Measure, number: int) -> tuple[Released, ...]:
-        """What is drawn by the query of a number among each part's several; nothing where there are fewer."""
-        asked = [list(zip(simple(query), shares(query), strict=True)) for query in label.queries]
-        of_each = [several[number] if number < len(several) else NOTHING for several in asked]
-        queries = tuple(query for query, _ in of_each)
-        return self._drawn_at(label, queries, [share_of(label.epsilon, share) for _, share in of_each])
-
     def _drawn_at(
-        self, label: Measure, queries: tuple[SimpleQuery, ...], epsilons: Iterable[Amount]
+        self, label: Measure, queries: Sequence[SimpleQuery], epsilons: Iterable[Amount]
     ) -> tuple[Released, ...]:
         """What is drawn by a query of each part, or by one of all, at its ε."""
         statistics = _once([query.statistic for query in queries])
@@ -153,7 +146,17 @@ class ProtectedSystem:
         if missing := roots - self._roots.keys():
             raise BadData(f"the data of {min(missing)!r} is not here: protect it in this process too")
         self._admit(label)
-        self._engine(roots).check_unchanged(label.plan)
+        engine = self._engine(roots)
+        engine.check_unchanged(label.plan)
+        engine.check_asked(self._unmeasured(label))
+
+    def _unmeasured(self, label: Measure) -> Iterator[Asked]:
+        """What an engine is going to be asked; found out when somebody looks."""
+        for queries, _ in _rounds(label):
+            statistics = _once([query.statistic for query in queries])
+            asked = self._statistics.unmeasured(label.plan, label.schema, label.by, statistics)
+            if asked is not None:
+                yield asked
 
     def _engine(self, roots: Iterable[str]) -> Engine:
         """The engine that holds these roots; the system's own if there are none."""
@@ -224,6 +227,20 @@ class ProtectedSystem:
         gone = [self._dropped.popleft() for _ in range(len(self._dropped))]
         if gone:
             self.record.drop(self._session, gone)
+
+
+def _rounds(label: Measure) -> Iterator[tuple[Sequence[SimpleQuery], Iterable[Amount]]]:
+    """What is measured at a time: a query of each part, or one of all, and at which ε.
+
+    Where several are asked at once, it is one number of each after the other; nothing where there are fewer.
+    """
+    if Several not in map(type, label.queries):
+        yield label.queries, repeat(label.epsilon)  # type: ignore[misc]  # none is
+        return
+    asked = [list(zip(simple(query), shares(query), strict=True)) for query in label.queries]
+    for number in range(max(map(len, asked))):
+        of_each = [several[number] if number < len(several) else NOTHING for several in asked]
+        yield [query for query, _ in of_each], [share_of(label.epsilon, share) for _, share in of_each]
 
 
 def _once(statistics: list[Statistic]) -> list[Statistic]:

@@ -20,6 +20,7 @@ from fpinq.engines.duckdb.database import MOST_TABLES, Database, Looking
 from fpinq.engines.duckdb.dialect import SQL
 from fpinq.engines.files import Files, Pin, is_files, resolve
 from fpinq.engines.folders import Folder
+from fpinq.engines.interface import Asked
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import persons_of
 from fpinq.engines.resources import resources
@@ -308,6 +309,9 @@ class DuckDB:
         for root in roots_of(plan):
             if not all(pin.holds() for pin in self._pins[root]):
                 raise DataChanged(root)
+
+    def check_asked(self, asked: Iterable[Asked]) -> None:
+        """Everything can be asked."""
 
     def close(self) -> None:
         """Forget all data."""

@@ -5,12 +5,12 @@ that can only read. What comes back is the statistic; the records stay in the da
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 
 from fpinq.engines import reference
-from fpinq.engines.interface import Fingerprint
+from fpinq.engines.interface import Asked, Fingerprint
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import persons_of
 from fpinq.engines.postgres import sources, trial
@@ -22,12 +22,14 @@ from fpinq.engines.sql.relations import Stored, StoredPersons
 from fpinq.engines.stopping import abandoned_after
 from fpinq.engines.text import Dialect
 from fpinq.model.costs import Costs
-from fpinq.model.errors import BadData, BadExpression, DataChanged, EngineError, ProgramError
+from fpinq.model.errors import BadData, BadExpression, BadQuery, DataChanged, EngineError, ProgramError
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.plans import Persons, Plan, RootTable, roots_of
 from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 
+# A statement is sent with no more texts; and no SELECT has more than 1,664 columns, some of which are ours.
+MOST_TEXTS, MOST_COLUMNS = 2**16 - 1, 1_600
 # How much longer than its time a measurement is waited for.
 _UNREACHABLE_SECONDS = 5
 
@@ -223,13 +225,23 @@ class Postgres:
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a table that the plan reads is not the one that was protected: it was dropped,
         replaced or altered. Its rows may be others; docs/operating/postgres.md says what that means.
-        BadExpression if the plan has a text that PostgreSQL does not.
         """
-        lowering = Lowering(POSTGRES, self._roots)
-        lowering.plan(plan)
-        _bound(lowering)
         with self._reading() as statements:
             self._check(statements, plan)
+
+    def check_asked(self, asked: Iterable[Asked]) -> None:
+        """BadExpression if a text is one that PostgreSQL does not have, BadQuery if there are too many.
+
+        The database is not asked: it might not answer while its owner works on a table.
+        """
+        for each in asked:
+            lowering = Lowering(POSTGRES, self._roots)
+            lowered.lower(lowering, lowering.plan(each.plan), each.by, each.statistics)
+            if len(_bound(lowering)) > MOST_TEXTS or lowering.parameters.widest > MOST_COLUMNS:
+                raise BadQuery(
+                    f"this is more than PostgreSQL can be asked in one statement: at most {MOST_COLUMNS:,} "
+                    f"columns, candidates or values, and {MOST_TEXTS:,} texts"
+                )
 
     def close(self) -> None:
         """Forget all tables, and give up the connections."""

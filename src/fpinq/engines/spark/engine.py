@@ -23,7 +23,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fpinq.engines import reference
-from fpinq.engines.interface import Fingerprint
+from fpinq.engines.interface import Asked, Fingerprint
 from fpinq.engines.owner import in_our_words, unreadable
 from fpinq.engines.persons import persons_of
 from fpinq.engines.spark import progress, sources, trial
@@ -328,6 +328,9 @@ class Spark:
         for root in roots_of(plan):
             if not all(hold() for hold in self._holds[root]):
                 raise DataChanged(root)
+
+    def check_asked(self, asked: Iterable[Asked]) -> None:
+        """Everything can be asked."""
 
     def cancel(self, thread: int) -> None:
         """Stop what a thread measures, if it measures: there it is an EngineError."""

@@ -55,19 +55,26 @@ _MARKS = ("\ue000", "\ue001")
 
 
 class Parameters:
-    """The values bound to one SQL text, each once; and how much was written: steps, operators, constants."""
+    """The values bound to one SQL text, each once; and how much was written: steps, operators, constants, and
+    how many columns the widest SELECT has, but for a few that are ours.
+    """
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.values: dict[str, str] = {}
         self.others: dict[str, Any] = {}
-        self.written = 0
+        self.written = self.widest = 0
 
     def copied(self) -> "Parameters":
         """The same, for another text."""
         other = Parameters(self.dialect)
         other.values, other.others, other.written = dict(self.values), dict(self.others), self.written
+        other.widest = self.widest
         return other
+
+    def selects(self, columns: int) -> None:
+        """A SELECT of so many columns is written."""
+        self.widest = max(self.widest, columns)
 
     def bind(self, text: str) -> str:
         """The placeholder of a string."""
@@ -290,6 +297,7 @@ class Bindings:
         needed |= self.layers.needed(selects[-1].take(tests, -1))
         written = source.only(needed) if isinstance(source, Scan) else source
         for select in reversed(selects):
+            self.parameters.selects(len(select.listed))
             written = select.written(written, self.dialect)
         return written[1:-1]
 

@@ -315,6 +315,7 @@ class Lowering:
         types = schema.types()
         rows = table.rows or (tuple(None for _ in types),)
         self.parameters.written += len(rows) * len(types)
+        self.parameters.selects(len(types))
         values = ", ".join(
             "(" + ", ".join(render(v, t, self.parameters) for v, t in zip(row, types, strict=True)) + ")"
             for row in rows
@@ -416,6 +417,7 @@ class Lowering:
         names = [f"c{i}" for i in range(len(keys))]
         outputs = [*zip(names, codes, strict=True), *inputs, *unit_of(table.per_person)]
         inner = bindings.select(table.source, outputs or [("one", Code("1", Type.INT64))])
+        self.parameters.selects(len(names) + sum(len(each.computed) for each in sums))
         return grouped(table, schema, f"({inner})", names, as_columns(codes), [*sums])
 
     def _group_join(self, join: GroupJoin, left: Lowered, right: Lowered, schema: Schema) -> Lowered:
@@ -442,6 +444,7 @@ class Lowering:
             )
         known = [a.or_(b) for a, b in zip(as_columns(sides[0][2]), as_columns(sides[1][2]), strict=True)]
         sums = [*sides[0][4], *sides[1][4]]
+        self.parameters.selects(len(names) + sum(len(each.computed) for each in sums))
         return grouped(left, schema, f"({' UNION ALL '.join(selects)})", names, known, sums)
 
     # ── joins ────────────────────────────────────────────────────────────────────────
@@ -457,6 +460,7 @@ class Lowering:
         listed += [f"r.{a.sql} AS {b.sql}" for a, b in zip(right.columns, shifted, strict=True)]
         if left.per_person or right.per_person:
             listed.append(f"{'l' if left.per_person else 'r'}.{UNIT} AS {UNIT}")
+        self.parameters.selects(len(listed))
         how = "LEFT" if join.outer else "INNER"
         lefts, rights, on = self._paired(lefts, right, rights, names)
         source = f"(SELECT {', '.join(listed)} FROM {lefts} AS l {how} JOIN {rights} AS r ON {on})"

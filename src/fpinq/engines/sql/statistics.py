@@ -250,6 +250,7 @@ def lower(
         end = f" GROUP BY {', '.join(of.groups)}" if of.groups else ""
         select = f"SELECT {of.listed} FROM {source} AS d{end}"
     sql, names = lowering.statement(select), (*of.groups, *of.aggregates)
+    lowering.parameters.selects(len(names))
     return Measurement(sql, lowering.parameters.of(sql), by, statistics, keys, names, of.sums, dialect)
 
 
