@@ -7,7 +7,7 @@ number for it cannot.
 
 from fractions import Fraction
 from itertools import count, product
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -16,17 +16,25 @@ from fpinq.engines import reference
 from fpinq.model.clamps import MAX_GRID, Clamp
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Column, Schema, Type, checked_value
-from fpinq.model.kinds import Noisy
+from fpinq.model.kinds import Chosen, Noisy
 from fpinq.model.plans import RootTable
 from fpinq.model.queries import (
+    Balance,
+    Brackets,
     Choice,
+    Count,
     CrossMoments,
     Depth,
     Frequencies,
     Moments,
+    Offset,
     PrimitiveQuery,
     Rank,
+    Ranks,
+    SimpleQuery,
     Sum,
+    Summary,
+    Tally,
     Tree,
 )
 from fpinq.model.statistics import Integers, dense
@@ -65,6 +73,14 @@ def queries(type_: Type) -> list[PrimitiveQuery]:
             Choice((clamp, clamp)),
         ]
         kinds += [Tree(clamp, 2, 3), Rank(clamp, Fraction(1, 3)), Depth(clamp, 0)]
+        kinds += [
+            Summary(clamp, 1),
+            Summary(clamp, 2),
+            Offset(clamp),
+            Ranks(clamp, (Fraction(0), Fraction(1))),
+        ]
+        kinds += [Brackets(clamp, (Fraction(1, 3),), (2,), (5,)), Balance(clamp, 7, 1, 0)]
+        kinds += [Balance(clamp, 1, 0, 1, Fraction(2 * lower + upper, 3))]
         kinds += [CrossMoments((clamp, Clamp(Column("id"), 0, w)), (d, 1), 3, (s, 0)) for w, d, s in CROSSED]
         found += [query for query in kinds if _admitted(query, schema)]
     return found
@@ -84,8 +100,20 @@ def changes(query: PrimitiveQuery, of_one_record: Integers) -> int:
         return sum(map(abs, query.exact(of_one_record)))
     if isinstance(query, Choice):
         return max(map(abs, dense(query.statistic, of_one_record)))
-    (runs, _), (before, _) = (next(query.choices(measured)) for measured in (of_one_record, {}))
-    return max(abs(score - before[0][2]) for _, _, score in runs)
+    if isinstance(query, Balance):
+        return query.fineness * sum(map(abs, query.parts(of_one_record)))
+    assert isinstance(query, Chosen)
+    each = zip(query.choices(of_one_record), query.choices({}), strict=True)
+    return max(_apart(after.runs, before.runs) for after, before in each)
+
+
+def _apart(*both: list[tuple[int, int, int]]) -> int:
+    """How far scores are apart at the most, wherever a run of either begins."""
+    points = {first for runs in both for first, _, _ in runs}
+    scores = [
+        [next(score for first, last, score in runs if first <= x <= last) for x in points] for runs in both
+    ]
+    return max(abs(a - b) for a, b in zip(*scores, strict=True))
 
 
 def check(engine: Any, type_: Type, asked: list[PrimitiveQuery]) -> None:
@@ -105,14 +133,8 @@ def check(engine: Any, type_: Type, asked: list[PrimitiveQuery]) -> None:
 @pytest.mark.parametrize("type_", EDGES)
 def test_one_record_changes_no_more_than_is_charged_for_at_any_bounds(loaded: Any, type_: Type) -> None:
     asked = queries(type_)
-    assert {type(query) for query in asked} == {
-        Sum,
-        Moments,
-        CrossMoments,
-        Frequencies,
-        Choice,
-        Tree,
-        Rank,
-        Depth,
-    }
+    assert {type(query) for query in asked} == {*get_args(SimpleQuery)} - {
+        Count,
+        Tally,
+    }  # they have no bounds
     check(loaded, type_, asked)
