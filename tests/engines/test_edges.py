@@ -26,6 +26,7 @@ from fpinq.model.queries import (
     CrossMoments,
     Depth,
     Frequencies,
+    Lagrange,
     Moments,
     Offset,
     PrimitiveQuery,
@@ -79,7 +80,7 @@ def queries(type_: Type) -> list[PrimitiveQuery]:
             Offset(clamp),
             Ranks(clamp, (Fraction(0), Fraction(1))),
         ]
-        kinds += [Brackets(clamp, (Fraction(1, 3),), (2,), (5,)), Balance(clamp, 7, 1, 0)]
+        kinds += [Lagrange(clamp), Brackets(clamp, (Fraction(1, 3),), (2,), (5,)), Balance(clamp, 7, 1, 0)]
         kinds += [Balance(clamp, 1, 0, 1, Fraction(2 * lower + upper, 3))]
         kinds += [CrossMoments((clamp, Clamp(Column("id"), 0, w)), (d, 1), 3, (s, 0)) for w, d, s in CROSSED]
         found += [query for query in kinds if _admitted(query, schema)]
@@ -128,6 +129,8 @@ def check(engine: Any, type_: Type, asked: list[PrimitiveQuery]) -> None:
         measured = engine.measure(RootTable(name), by, statistics)
         assert measured == reference.measure(table, by, statistics), query
         assert max(changes(query, each) for each in measured) <= query.sensitivity, query
+        if isinstance(query, Noisy):
+            assert max(sum(x * x for x in query.exact(each)) for each in measured) <= query.squared, query
 
 
 @pytest.mark.parametrize("type_", EDGES)
