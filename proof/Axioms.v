@@ -4,7 +4,7 @@
 Require Import Fpinq.Join Fpinq.Seen Fpinq.Plans Fpinq.Persons Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Sessions Fpinq.Refines Fpinq.Instance
   Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Several Fpinq.Concentrated
   Fpinq.Compute.
-Require Fpinq.ComputeBooks.
+Require Fpinq.ComputeBooks Fpinq.SharedBooks.
 
 Goal True. idtac "theorem stability_sound". Abort.
 Print Assumptions stability_sound.
@@ -108,6 +108,8 @@ Goal True. idtac "theorem bags_sessions_concentrated_dp". Abort.
 Print Assumptions bags_sessions_concentrated_dp.
 Goal True. idtac "theorem bags_sessions_concentrated_random_dp". Abort.
 Print Assumptions bags_sessions_concentrated_random_dp.
+Goal True. idtac "theorem caps_hold_in_books". Abort.
+Print Assumptions SharedBooks.caps_hold_in_books.
 Goal True. idtac "theorem bags_pure_beside". Abort.
 Print Assumptions bags_pure_beside.
 Goal True. idtac "theorem bags_books_sum_to_one". Abort.

@@ -32,6 +32,15 @@ Section Shared.
   Definition respects : Prop := forall A i x, (i < m)%nat -> (x < roots)%nat -> allowed A i x <= budget x - others A i x.
   Hypothesis budget_respected : respects.
 
+  (** What a group of sessions was charged at x, and session i's own part left out;
+      a member of the group steps with what the others leave of a limit, or with less. *)
+  Definition charged (members : nat -> bool) (A : Public) (x : nat) : R :=
+    sum (fun j => if members j then counters (A j (book_of x)) x else 0) (seq 0 m).
+  Definition other_members (members : nat -> bool) (A : Public) (i x : nat) : R :=
+    sum (fun j => if (members j && negb (Nat.eqb j i))%bool then counters (A j (book_of x)) x else 0) (seq 0 m).
+  Definition keeps_to (members : nat -> bool) (x : nat) (limit : R) : Prop :=
+    forall A i, (i < m)%nat -> members i = true -> allowed A i x <= limit - other_members members A i x.
+
   (** ** The scheduler *)
 
   Inductive Event := Acts (i : nat) (a : Action S) | Arrives (x : nat).
@@ -66,6 +75,9 @@ Section Shared.
     | Datatypes.S n, o :: t => General.chances S (shown p J) o * chance D n (seen scheduler p o) (then_ D p J) t
     | _, _ => 0
     end.
+
+  Fixpoint after (D : Data) (p : all scheduler) (J : Joint) (t : list Observation) : Joint :=
+    match t with [] => J | o :: t => after D (seen scheduler p o) (then_ D p J) t end.
 
   Lemma shown_runnable p J : General.runnable S (shown p J).
   Proof.
@@ -206,12 +218,16 @@ Section Shared.
     Qed.
 
     Lemma one_event p J J' ds : invariant J J' ds -> exists ds', invariant (then_ D p J) (then_ D' p J') ds' /\
-      alike (kind b) (fun _ => psis (then_ D p J) ds' - psis J ds) (General.chances S (shown p J)) (General.chances S (shown p J')).
+      alike (kind b) (fun _ => psis (then_ D p J) ds' - psis J ds) (General.chances S (shown p J)) (General.chances S (shown p J')) /\
+      (forall members x limit, (x < roots)%nat -> own book_of b x = true -> keeps_to members x limit ->
+        charged members (public J) x <= limit -> charged members (public (then_ D p J)) x <= limit).
     Proof.
       intros H. unfold then_, shown, stepped. rewrite <- (same_public J J' ds H).
       assert (still : forall o, exists ds', invariant J J' ds' /\ alike (kind b) (fun _ => psis J ds' - psis J ds)
-        (General.chances S (General.Shows S o)) (General.chances S (General.Shows S o))).
-      { intros o. exists ds. split; [exact H|]. apply alike_shown. ring. }
+        (General.chances S (General.Shows S o)) (General.chances S (General.Shows S o)) /\
+        (forall members x limit, (x < roots)%nat -> own book_of b x = true -> keeps_to members x limit ->
+          charged members (public J) x <= limit -> charged members (public J) x <= limit)).
+      { intros o. exists ds. split; [exact H|]. split; [apply alike_shown; ring|auto]. }
       destruct (happens scheduler p) as [i a|x].
       - destruct (Nat.ltb_spec i m) as [Hi|Hi]; [|apply still].
         destruct (step_under (allowed (public J) i) (J i) (J' i) (ds i) a (each_fair _ _ _ H i) (each_similar _ _ _ H i))
@@ -219,7 +235,7 @@ Section Shared.
         set (u := snd (step (allowed (public J) i) book_of kind (J i) a)) in *.
         set (u' := snd (step (allowed (public J) i) book_of kind (J' i) a)) in *.
         assert (Hin : In i (seq 0 m)) by (apply in_seq; lia).
-        exists (fun j => if Nat.eqb j i then d' else ds j). split; [split|].
+        exists (fun j => if Nat.eqb j i then d' else ds j). split; [split|split].
         + intros j. unfold update. destruct (Nat.eqb j i); [exact Hw|apply (each_fair _ _ _ H)].
         + intros j. unfold update. destruct (Nat.eqb j i); [exact Hs|apply (each_similar _ _ _ H)].
         + intros j x Hx. destruct (Nat.eqb_spec j i) as [->|]; [rewrite Hd by exact Hx|]; apply (each_roots _ _ _ H); auto.
@@ -242,8 +258,20 @@ Section Shared.
             (fun j => psi (J j) (ds j)) i) by
             (auto using seq_NoDup; intros j Hj; unfold update; destruct (Nat.eqb_spec j i); congruence).
           unfold update. rewrite !Nat.eqb_refl. ring.
+        + intros members x limit Hx Ho HR HL. assert (E : book_of x = b) by (apply Nat.eqb_eq, Ho).
+          unfold charged. rewrite (Sessions.sum_change _ (fun j => if members j then counters (public J j (book_of x)) x else 0) i) by
+            (auto using seq_NoDup; intros j Hj; unfold public, update; destruct (Nat.eqb_spec j i); congruence).
+          unfold charged in HL. unfold public at 3, update. rewrite Nat.eqb_refl, E. rewrite E in HL.
+          destruct (members i) eqn:Em; [|lra]. unfold public at 2.
+          destruct Hb as [Hb|Hb]; [|rewrite Hb; lra]. specialize (Hb x Hx Ho). specialize (HR (public J) i Hi Em).
+          unfold other_members in HR.
+          rewrite (Sessions.sum_change _ (fun j => if members j then counters (public J j (book_of x)) x else 0) i) in HR.
+          * rewrite Nat.eqb_refl, Em, E in HR. simpl in HR. unfold public in *. lra.
+          * apply seq_NoDup.
+          * exact Hin.
+          * intros j Hj. destruct (Nat.eqb_spec j i); [congruence|]. rewrite Bool.andb_true_r. reflexivity.
       - destruct (Nat.ltb_spec x roots) as [Hx|Hx]; [|apply still].
-        exists ds. split; [split|].
+        exists ds. split; [split|split].
         + intros j. destruct (each_fair _ _ _ H j). split; auto. apply (General.arrive_well S roots (view S (J j) b)); auto.
         + intros j. destruct (each_similar _ _ _ H j) as [HB HK]. split; [exact HB|].
           apply (General.arrive_similar S roots (view S (J j) b) (view S (J' j) b)); auto.
@@ -252,6 +280,7 @@ Section Shared.
         + apply (each_roots _ _ _ H).
         + apply (all_within _ _ _ H).
         + apply alike_shown. unfold psis, Books.psi. simpl. ring.
+        + auto.
     Qed.
 
     Theorem shared_alike n : forall p J J' ds, invariant J J' ds ->
@@ -262,7 +291,7 @@ Section Shared.
       - apply (close_weaken o Hp (fun _ => 0)); try apply shared_sum_to_one; [intros _; lra|].
         apply (close_ext o Hp (fun _ => 0) _ ended ended); try (intros []; reflexivity).
         apply (close_same o Hp), ended_distribution.
-      - destruct (one_event p J J' ds H) as (d1 & H1 & L1).
+      - destruct (one_event p J J' ds H) as (d1 & H1 & L1 & _).
         pose proof (close_sequence o Hp (General.observation_dec S) (fun _ => psis (then_ D p J) d1 - psis J ds)
           (fun _ _ => dot roots budget d0 - psis (then_ D p J) d1) (General.chances S (shown p J)) (General.chances S (shown p J'))
           (fun x => chance D n (seen scheduler p x) (then_ D p J)) (fun x => chance D' n (seen scheduler p x) (then_ D' p J'))
@@ -298,7 +327,32 @@ Section Shared.
       { unfold psis. apply sum_zero. intros j _. unfold Books.psi, Psi, potential. simpl. rewrite dot_zero. ring. }
       rewrite Z, Rminus_0_r in K. exact K.
     Qed.
+
+    Lemma limits_kept t : forall p J J' ds, invariant J J' ds -> forall members x limit, (x < roots)%nat ->
+      own book_of b x = true -> keeps_to members x limit -> charged members (public J) x <= limit ->
+      charged members (public (after D p J t)) x <= limit.
+    Proof.
+      induction t as [|o t IH]; intros p J J' ds H members x limit Hx Ho HR HL; simpl; auto.
+      destruct (one_event p J J' ds H) as (d1 & H1 & _ & R1). apply (IH _ _ _ d1 H1); auto.
+    Qed.
   End OneBook.
+
+  (** A group of sessions never goes beyond a limit that it keeps to: an analyst's,
+      say, beyond the cap. *)
+  Theorem limits_hold D p t members x limit : (forall y, (y < roots)%nat -> 0 <= budget y) -> (x < roots)%nat ->
+    keeps_to members x limit -> 0 <= limit -> charged members (public (after D p nothing t)) x <= limit.
+  Proof.
+    intros HB Hx HR HL. assert (Ho : own book_of (book_of x) x = true) by apply Nat.eqb_refl.
+    assert (Z : forall k, dot k (fun _ => 1) (fun _ => 0) = 0) by (induction k as [|k IH]; simpl; [reflexivity|rewrite IH; ring]).
+    assert (HA : about roots book_of kind (book_of x) (fun _ => 0)) by (split; [auto|intros _; rewrite Z; lra]).
+    assert (H0 : forall y : nat, 0 <= (fun _ : nat => 0) y) by (intros; lra).
+    assert (HN : forall (q : all scheduler) y, (y < roots)%nat -> INR (distance S (D q y) (D q y)) <= (fun _ : nat => 0) y)
+      by (intros; rewrite distance_refl; simpl; lra).
+    refine (limits_kept (book_of x) (ex_intro _ x (conj Hx Ho)) D D (fun _ => 0) HN t p nothing nothing
+      (fun _ _ => 0) _ members x limit Hx Ho HR _).
+    - apply (nothing_invariant (book_of x)); assumption.
+    - unfold charged. rewrite sum_zero; auto. intros j _. unfold public, nothing. simpl. destruct (members j); reflexivity.
+  Qed.
 End Shared.
 
 (** ** What the ledger allows
@@ -320,5 +374,35 @@ Section Ledger.
     assert (sum (fun j => if Nat.eqb j i then 0 else counters (A j (book_of x)) x) (seq 0 m) <=
       sum (fun j => if Nat.eqb j i then 0 else Sessions.rounded_up grain (counters (A j (book_of x)) x)) (seq 0 m)); [|lra].
     apply sum_le. intros j _. destruct (Nat.eqb j i); [lra|]. apply Sessions.rounded_up_ge, grain_pos.
+  Qed.
+
+  (** What an analyst's cap leaves a session. *)
+  Variables (analyst : nat -> nat) (cap : nat -> nat -> option R).
+  Definition left_of_cap (A : Public) (i x : nat) : R :=
+    match cap (analyst i) x with
+    | Some c => c - sum (fun j => if (Nat.eqb (analyst i) (analyst j) && negb (Nat.eqb j i))%bool
+        then Sessions.rounded_up grain (counters (A j (book_of x)) x) else 0) (seq 0 m)
+    | None => budget x
+    end.
+  Hypothesis at_most_capped : forall A i x, at_most A i x <= left_of_cap A i x.
+
+  Lemma left_in_books_keeps_to a x c : cap a x = Some c ->
+    keeps_to m book_of left_in_books (fun j => Nat.eqb a (analyst j)) x c.
+  Proof.
+    intros Hc A i _ Hm. apply Nat.eqb_eq in Hm. subst a. unfold left_in_books. eapply Rle_trans; [apply Rmin_l|].
+    eapply Rle_trans; [apply at_most_capped|]. unfold left_of_cap. rewrite Hc. apply Rplus_le_compat_l, Ropp_le_contravar.
+    apply sum_le. intros j _. destruct (Nat.eqb (analyst i) (analyst j) && negb (Nat.eqb j i))%bool; [|lra].
+    apply Sessions.rounded_up_ge, grain_pos.
+  Qed.
+
+  (** What an analyst's sessions were charged is within the cap, in the unit of the
+      root's budget. *)
+  Theorem caps_hold_in_books S rates kind empty scheduler D p t a x c : (forall y, (y < roots)%nat -> 0 <= budget y) ->
+    (x < roots)%nat -> cap a x = Some c -> 0 <= c ->
+    charged m book_of (fun j => Nat.eqb a (analyst j)) (public S (after S rates roots m book_of kind left_in_books scheduler D p
+      (nothing S roots empty) t)) x <= c.
+  Proof.
+    intros HB Hx Hc H0. apply (limits_hold S rates roots m budget book_of kind empty left_in_books left_in_books_respects scheduler); auto.
+    apply left_in_books_keeps_to, Hc.
   Qed.
 End Ledger.
