@@ -200,6 +200,25 @@ def test_a_question_can_be_taken_elsewhere(watched: Watched, live: Live) -> None
     assert text.startswith("city,average_age,low,high,standard_error")
 
 
+def test_a_statement_is_explained_asked_and_there_after_a_reload(watched: Watched, live: Live) -> None:
+    pytest.importorskip("sqlglot")
+    page = watched.sign_in(live.token())
+    page.get_by_role("button", name="In SQL").click()
+    page.get_by_label("Statement").fill("SELECT city, AVG(age) AS age FROM people GROUP BY citty")
+    expect(page.locator("#explained")).to_contain_text("citty")
+    page.get_by_label("Statement").fill("SELECT city, AVG(age) AS age FROM people GROUP BY city")
+    expect(page.get_by_label("Explanation")).to_contain_text("scaling factor")
+    assert live.left() == 5
+    page.get_by_role("button", name="Ask, at ε 0.1").click()
+    answer = page.get_by_role("article", name="SELECT city")
+    expect(answer.get_by_role("row")).to_have_count(5)
+    expect(answer).to_contain_text("Charged 0.1 of people.")
+    check_accessible(page)
+    page.reload()
+    expect(page.get_by_role("article", name="SELECT city").get_by_role("row")).to_have_count(5)
+    assert live.left() == 5 - Fraction(1, 10)
+
+
 # ── a phone ──────────────────────────────────────────────────────────────────────────
 
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import fpinq as fp
 from fpinq.model.epsilon import Epsilon
+from fpinq.model.notions import Rho
 from fpinq.model.queries import SimpleQuery
 from fpinq.runtime.mechanisms import draw
 from fpinq.server import DataSet, TableConfig
@@ -335,7 +338,14 @@ def test_a_key_that_a_spreadsheet_would_compute_stays_a_text(tmp_path: Path) -> 
 def test_me_says_who_and_what_is_left(live: Live) -> None:
     found = live.send("GET", "/me", token=live.token("carol")).json
     assert (found["name"], found["role"], found["expires_at"]) == ("carol", "analyst", None)
-    left = {"budget": "4", "remaining": "4", "cap": "1/4", "cap_remaining": "1/4", "left": "1/4"}
+    left = {
+        "notion": "epsilon",
+        "budget": "4",
+        "remaining": "4",
+        "cap": "1/4",
+        "cap_remaining": "1/4",
+        "left": "1/4",
+    }
     assert found["datasets"]["people"] == left
     token = live.house.tokens.create("eve", "analyst", seconds=3600)
     assert datetime.fromisoformat(live.send("GET", "/me", token=token).json["expires_at"])
@@ -396,3 +406,70 @@ def test_an_answer_is_listed_when_its_reply_leaves_and_not_before(tmp_path: Path
         assert live.left() == 4 - Fraction(1, 10)
         assert shown - began >= 0.4, "a count takes milliseconds, and is told at the quantum"
         assert live.send("GET", "/questions/soon", token=token).json["answer"] is not None
+
+
+# ── ρ ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_question_of_a_concentrated_budget_is_quoted_as_it_is_charged(tmp_path: Path) -> None:
+    with serve(tmp_path, concentrated()) as live:
+        token = live.token()
+        question = {"table": "conc", "kind": "average", "of": "age", "by": "gender"}
+        quote = ask(live, token, "/quotes", **question).json
+        assert (quote["mistake"], quote["likelihood_ratio"]) == (None, None)
+        told = ask(live, token, **question)
+        assert told.status == 200, told.body
+        (price,) = quote["prices"]
+        assert 0 < Fraction(told.json["charged"]["conc"]) <= Fraction(price["price"]) < Fraction(1, 100)
+        mine = live.send("GET", "/me", token=token).json["datasets"]["conc"]
+        assert (mine["notion"], mine["budget"]) == ("rho", "1/50")
+        assert Fraction(mine["left"]) == Fraction(1, 50) - Fraction(told.json["charged"]["conc"])
+
+
+def concentrated() -> dict[str, DataSet]:
+    rows = [{"age": 20 + i % 50, "gender": i % 2} for i in range(100)]
+    table = TableConfig(rows, columns=COLUMNS)
+    return {"conc": DataSet("conc", Rho(Fraction(1, 50)), {"conc": table})}
+
+
+# ── anything ─────────────────────────────────────────────────────────────────────────
+
+_SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=12)
+_VALUES = st.recursive(
+    _SCALARS, lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(max_size=5), v, max_size=3)
+)
+_LIKELY: dict[str, Any] = {
+    "table": st.sampled_from(["people", "clinic.visits", "clinic", "people.people", "nobody"]),
+    "kind": st.sampled_from([*KINDS, "mode"]),
+    "epsilon": st.sampled_from(["0.1", "1/3", 0.1, 5, "1e-9", -1, 0, "9" * 99]),
+    "where": st.sampled_from(["age > 17", "age >", "month in (1, 2)", "not not not true", "'a' = 'a'"]),
+    "of": st.sampled_from(["age", "cost", "age > 3", "name", "age / 0", "1", "person_id"]),
+    "bounds": st.sampled_from([[0, 100], [5, 5], [10, 0], ["1/3", "1e300"], [-(2**70), 2**70]]),
+    "by": st.sampled_from(["gender", ["gender", "gender"], [], ["gender", "age > 3"], "name", "1", "month"]),
+    "keys": st.sampled_from([[0, 1], [0, 0], [], [[0, True]], {"gender": [0]}, {"x": [1]}, ["a"], [None]]),
+    "fraction": st.sampled_from([0.5, "1/2", 0, 1, 2, "x"]),
+    "interval": st.sampled_from([0.95, "0.5", 0, 1, 2]),
+    "bins": st.sampled_from([1, 20, [0, 50, 100], [1], [3, 2], [0, "1/3"], 10_000]),
+    "size": st.sampled_from([1, 1000, 10**18]),
+    "request_id": st.text(min_size=1, max_size=8),
+}
+_BODIES = st.fixed_dictionaries(
+    {name: _LIKELY[name] for name in ("table", "kind", "epsilon")},
+    optional={n: likely | _VALUES for n, likely in _LIKELY.items() if n not in ("table", "kind", "epsilon")},
+) | st.dictionaries(st.sampled_from([*_LIKELY, "x"]), _VALUES, max_size=6)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=_BODIES)
+def test_whatever_is_asked_is_answered_or_refused_and_a_quote_says_which(
+    shared: tuple[Live, str, dict[str, Any]], body: dict[str, Any]
+) -> None:
+    live, token, _ = shared
+    raw = json.dumps({**body, "request_id": None}).encode()
+    quote = live.send("POST", "/quotes", raw, token)
+    assert quote.status in (200, 400, 413), quote.body
+    reply = live.send("POST", "/questions", raw, token)
+    assert reply.status < 500, (body, reply.body)
+    if quote.status == 200:
+        fine = quote.json["mistake"] is None and quote.json["refused"] is None
+        assert (reply.status == 200) == fine, (body, quote.body, reply.body)

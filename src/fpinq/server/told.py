@@ -4,8 +4,10 @@ Amounts of ε are exact and written as text: "1/20". An integer above 2^53 is te
 languages read a JSON number as a double; so is what no number of JSON is ("inf").
 """
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
+# What amounts are of: ε, or ρ where the budget is concentrated.
+Notion = Literal["epsilon", "rho"]
 Number = int | float | str
 Scalar = bool | int | float | str | None
 
@@ -13,6 +15,7 @@ Scalar = bool | int | float | str | None
 class Allowance(TypedDict):
     """What is left of a data set, for everybody and for whoever asks."""
 
+    notion: Notion
     budget: str
     remaining: str
     cap: str | None

@@ -95,6 +95,7 @@ def allowances(house: House, analyst: str) -> dict[str, Allowance]:
         if name in house.data_sets:
             cap, cap_left = left_of(state, analyst, spent)
             found[name] = {
+                "notion": "rho" if is_concentrated(state.registered.budget) else "epsilon",
                 "budget": str(state.registered.amount),
                 "remaining": str(state.remaining),
                 "cap": None if cap is None else str(cap),

@@ -139,7 +139,7 @@ export function derivation(answer, dataset_unit, width) {
   });
   if (answer.parts > 1) steps.push({label: `by ${answer.key_columns.join(', ')}`, note: `${answer.parts} parts, disjoint`, by: '× 1, the largest part'});
   const cost = answer.prices.map((one) => `${up(one.price)} of ${one.dataset}`).join(', ');
-  steps.push({label: answer.words.split(' in ')[0], note: `ε ${up(answer.epsilon)} × factor ${answer.scaling_factor} = ${cost}`, by: `factor ${answer.scaling_factor}`, last: true});
+  steps.push({label: answer.words.split(' in ')[0], note: `ε ${up(answer.epsilon)}${answer.likelihood_ratio === null ? ` at factor ${answer.scaling_factor} costs ρ` : ` × factor ${answer.scaling_factor} =`} ${cost}`, by: `factor ${answer.scaling_factor}`, last: true});
   const [tall, gap, wide] = [46, 30, Math.min(width - 4, 440)];
   const height = steps.length * (tall + gap) - gap + 4;
   const most = Math.floor(wide / 7.4);

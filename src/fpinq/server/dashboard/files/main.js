@@ -6,6 +6,7 @@ import {answers} from './views/answers.js';
 import {budgets} from './views/budgets.js';
 import {frame, sign_in} from './views/frame.js';
 import {columns_for, EPSILONS, FORMULA, may_ask, question, question_of, tables_of} from './views/question.js';
+import {may_state, statement} from './views/statement.js';
 import {watching} from './views/watching.js';
 
 const KEY = 'fpinq-token';
@@ -16,7 +17,7 @@ const root = document.getElementById('page');
 
 function view() {
   if (!state.me || !state.datasets) return state.busy && !state.error ? html`<p class="help">…</p>` : sign_in(state, on);
-  if (state.me.role === 'analyst') return html`<div class="columns">${question(state, on)}<div>${budgets(state)}${answers(state, on)}</div></div>`;
+  if (state.me.role === 'analyst') return html`<div class="columns">${state.mode === 'sql' ? statement(state, on) : question(state, on)}<div>${budgets(state)}${answers(state, on)}</div></div>`;
   return watching(state, on);
 }
 
@@ -45,6 +46,7 @@ async function begin(token) {
       if (first) change({form: form_of(first)});
       await history_from();
       requote();
+      await stated_before();
     } else {
       watch();
       spend();
@@ -134,6 +136,41 @@ async function ask(body) {
   } catch (error) { failed(error); }
 }
 
+// ── in SQL ───────────────────────────────────────────────────────────────────────────
+
+const STATEMENTS = 'fpinq-statements';
+const change_sql = (patch) => change({sql: {...state.sql, ...patch}});
+const saved = () => JSON.parse(sessionStorage.getItem(STATEMENTS) ?? '[]');
+
+/** What the statement would do: free, a moment after the last change. */
+function explain() {
+  clearTimeout(timer);
+  timer = setTimeout(async () => {
+    const [of, at] = [state.sql.statement.trim(), state.sql.epsilon.trim()];
+    if (!of) { change_sql({explained: null}); return; }
+    try {
+      const told = await post('/sql', {statement: `EXPLAIN ${of}`, epsilon: at});
+      change_sql({explained: {...told, of, at}});
+    } catch (error) {
+      if (error.code === 'not_authenticated') failed(error);
+      else change_sql({explained: {mistake: error.message}});
+    }
+  }, 300);
+}
+
+async function state_it(asked) {
+  const told = await post('/sql', asked);
+  const others = state.statements.filter((one) => one.request_id !== asked.request_id);
+  change({statements: [{...asked, told}, ...others]});
+}
+
+/** The statements of this tab, sent again under their ids after a reload: they were charged once. */
+async function stated_before() {
+  for (const asked of saved().reverse()) {
+    try { await state_it(asked); } catch (error) { if (!(error instanceof Refused)) throw error; }
+  }
+}
+
 // ── watching ─────────────────────────────────────────────────────────────────────────
 
 let watched = 0;
@@ -185,8 +222,9 @@ const on = {
   },
   sign_out() {
     sessionStorage.removeItem(KEY);
+    sessionStorage.removeItem(STATEMENTS);
     watched += 1;
-    change({token: null, me: null, datasets: null, form: null, quote: null, questions: [], trace: null, spending: null, verified: null, refused: null, error: null});
+    change({statements: [], token: null, me: null, datasets: null, form: null, quote: null, questions: [], trace: null, spending: null, verified: null, refused: null, error: null});
   },
   colours(event) {
     sessionStorage.setItem(COLOURS, event.target.value);
@@ -211,6 +249,27 @@ const on = {
     const body = question_of(state.form, state.datasets);
     if (!may_ask(state, body)) return;
     ask({...body, request_id: new_id()});
+  },
+  mode: (mode) => { change({mode, quote: null, quoted: null}); if (mode === 'form') requote(); },
+  edit_sql(event) {
+    change_sql({[event.target.name]: event.target.value, refused: null});
+    explain();
+  },
+  async ask_sql(event) {
+    event.preventDefault();
+    if (!may_state(state.sql)) return;
+    const asked = {statement: state.sql.statement.trim(), epsilon: state.sql.epsilon.trim(), request_id: new_id()};
+    change_sql({asking: true, refused: null});
+    sessionStorage.setItem(STATEMENTS, JSON.stringify([asked, ...saved()].slice(0, 10)));
+    try {
+      await state_it(asked);
+      await refresh();
+      explain();
+    } catch (error) {
+      if (error.code === 'not_authenticated') failed(error);
+      else change_sql({refused: error});
+    }
+    change_sql({asking: false});
   },
   again: (kept) => ask({...kept.question, request_id: kept.request_id}),
   older: () => history_from(state.questions.at(-1).number).catch(failed),

@@ -23,7 +23,8 @@ export const unit_of = (dataset) => (dataset?.unit ? dataset.unit : 'row');
 export const protects = (dataset) => (dataset.unit ? `protects each ${dataset.unit}, with all its rows` : 'protects each row');
 
 /** What one record can do to the odds. */
-export const odds = (ratio, unit) => (ratio === null ? ''
+export const odds = (ratio, unit) => (ratio === null
+  ? 'The budget is in ρ (concentrated): what one record can do is small on average, and has no single bound on the odds.'
   : `No answer is more than ${ratio_up(ratio)} times as likely with any one ${unit} in the data as without, or the other way round.`);
 
 /** What a question costs. */
@@ -36,7 +37,7 @@ export function price(quote) {
 
 /** Why the price is more than ε. */
 export const factor = (quote, unit) => (Number(quote.scaling_factor) > 1
-  ? `One ${unit} can touch up to ${spaced(String(quote.scaling_factor))} of these rows, so the price is ${spaced(String(quote.scaling_factor))} times ε.` : '');
+  ? `One ${unit} can touch up to ${spaced(String(quote.scaling_factor))} of these rows, so ${quote.likelihood_ratio === null ? 'the price is larger' : `the price is ${spaced(String(quote.scaling_factor))} times ε`}.` : '');
 
 export const parts = (quote) => (quote.parts > 1 ? `${spaced(String(quote.parts))} groups for the price of one: no row is in two of them.` : '');
 

@@ -4,6 +4,7 @@ import {bins, derivation, groups, single} from '../charts.js';
 import {half_of, shown_error, shown_value, up} from '../numbers.js';
 import * as words from '../words.js';
 import {elsewhere} from './question.js';
+import {rows} from './statement.js';
 
 const title = (answer) => answer.words[0].toUpperCase() + answer.words.slice(1);
 const measured = (answer) => (answer.name === 'n' ? 'rows' : answer.name.replaceAll('_', ' '));
@@ -11,7 +12,8 @@ const measured = (answer) => (answer.name === 'n' ? 'rows' : answer.name.replace
 export const answers = (state, on) => html`
   <section class="answers" aria-labelledby="answers-head">
     <h2 id="answers-head">Answers</h2>
-    <div aria-live="polite">${state.questions.length ? nothing : html`<p class="help">What you ask is listed here, and stays: looking at it again costs nothing.</p>`}</div>
+    <div aria-live="polite">${state.questions.length || state.statements.length ? nothing : html`<p class="help">What you ask is listed here, and stays: looking at it again costs nothing.</p>`}</div>
+    ${rows(state)}
     ${state.questions.map((kept) => one(kept, state, on))}
     ${state.more ? html`<p><button type="button" class="link" @click=${on.older}>Older questions</button></p>` : nothing}
   </section>`;

@@ -12,12 +12,14 @@ export const budgets = (state, more = () => nothing) => html`
     <h2 id="budgets-head">Data sets and what is left</h2>
     ${state.datasets.map((dataset) => {
     const mine = state.me.datasets[dataset.name] ?? dataset;
+    const [all, left] = [mine.budget, mine.remaining];
+    const rho = mine.notion === 'rho' ? ' ρ' : '';
     const takes = taken(state.quote, dataset.name);
     return html`<article class="dataset" aria-label=${dataset.name}>
-      <p class="left"><strong>${down(dataset.remaining)}</strong> of ${down(dataset.budget)} left</p>
+      <p class="left"><strong>${down(left)}</strong> of ${down(all)}${rho} left</p>
       <h3>${dataset.name}${dataset.frozen ? html` <span class="frozen">frozen</span>` : nothing}</h3>
       <p class="help">${dataset.description ? html`${dataset.description}; ` : nothing}${protects(dataset)}${dataset.block_of ? html`; a block of ${dataset.block_of}` : nothing}</p>
-      ${budget(dataset.budget, dataset.remaining, takes, `${dataset.name}: ${down(dataset.remaining)} of ${down(dataset.budget)} left${takes === '0' ? '' : `; this question takes ${up(takes)}`}`)}
+      ${budget(all, left, takes, `${dataset.name}: ${down(left)} of ${down(all)}${rho} left${takes === '0' ? '' : `; this question takes ${up(takes)}`}`)}
       ${mine.cap ? html`<p class="help">Your share is ${down(mine.cap)}, of which ${down(mine.cap_remaining)} is left.</p>` : nothing}
       ${more(dataset)}
     </article>`;

@@ -3,6 +3,7 @@ import {html, nothing} from '../vendor/lit-html.js';
 import {column, PROGRAMS} from '../programs.js';
 import {down, up} from '../numbers.js';
 import * as words from '../words.js';
+import {modes} from './statement.js';
 
 export const NUMERIC = ['int64', 'float64'];
 const OF_NUMBERS = ['average', 'sum', 'median', 'quantile', 'standard_deviation', 'variance', 'minimum', 'maximum', 'histogram', 'cdf'];
@@ -74,6 +75,7 @@ export function question(state, on) {
   return html`
   <section class="question" aria-labelledby="question-head">
     <h2 id="question-head">Question</h2>
+    ${modes(state, on)}
     <form @submit=${on.ask} @input=${on.edit} @change=${on.edit} novalidate>
       <label for="table">Table</label>
       <select id="table" name="table">${tables_of(datasets).map((one) => option(one.name, one.name, form.table))}</select>
