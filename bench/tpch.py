@@ -315,7 +315,8 @@ def main() -> None:
             for _ in range(arguments.times):
                 ours = fp.sql(question.statement, epsilon=epsilon, **tables)
                 found += errors(question, ours, connection)
-            shown = f"{100 * statistics.median(found):.2g} %" if found else "no cells"
+            middle = 100 * statistics.median(found) if found else math.nan
+            shown = f"{middle:,.0f} %" if middle >= 10 else f"{middle:.2g} %"
         print(
             f"| {question.number} | {question.name} | {question.kind} | {shown} | {took} | {question.why} |",
             flush=True,

@@ -181,6 +181,7 @@ SELECT city, COUNT(*) FROM people GROUP BY 3
 SELECT COUNT(*) AS n FROM people GROUP BY city
 SELECT city, AVG(age) AS a, MEDIAN(age) AS m, COUNT(DISTINCT age) AS d FROM people GROUP BY city
 SELECT v.k, COUNT(*) AS n FROM people JOIN (VALUES (20), (30)) AS v(k) ON people.age = v.k GROUP BY v.k
+SELECT pid, COUNT(*) FROM people WHERE pid BETWEEN 1 AND 1000 AND age BETWEEN 1 AND 1000 GROUP BY pid, age
 -- levels
 SELECT city, gender, COUNT(*) AS n FROM people WHERE city IS NOT NULL GROUP BY ROLLUP (city, gender)
 SELECT city, gender, COUNT(*) AS n, SUM(age) AS s FROM people WHERE city IS NOT NULL GROUP BY CUBE (city, gender)
@@ -275,6 +276,7 @@ SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM visits
 -- hints
 SELECT /*+ weight(n, 3) */ COUNT(*) AS n, AVG(age) AS a, MEDIAN(age) AS m FROM people
 SELECT /*+ weight(nobody, 3) */ COUNT(*) AS n FROM people
+SELECT /*+ at_most(nobody, 3) */ COUNT(*) AS n FROM people
 SELECT /*+ faster */ COUNT(*) AS n FROM people
 SELECT /*+ weight(n, 0) */ COUNT(*) AS n FROM people
 SELECT /*+ at_most(v, 1.5) */ COUNT(*) AS n FROM people

@@ -47,9 +47,9 @@ def plain() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def explained(statement: str, town: dict[str, Any]) -> str:
-    """The plan of a statement, or its error: nothing that depends on data, nor on how often it was asked."""
+    """The plan of a statement, or its error: nothing that depends on data or on what was asked before."""
     try:
-        said = str(fp.sql(f"EXPLAIN {statement}", epsilon=1, **town))
+        said = str(fp.sql(f"EXPLAIN {statement}", **town))
     except fp.ProgramError as error:
         return f"{type(error).__name__}: {error}"
     return re.sub(r"\bt\d+\b", "t", said)

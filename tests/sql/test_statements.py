@@ -132,6 +132,25 @@ def test_a_statement_is_the_same_query_as_its_lambda(town: dict[str, Any]) -> No
     assert ours.primitive == theirs.primitive
 
 
+def test_a_statement_is_asked_at_rho() -> None:
+    data = fp.protect([{"a": i % 10, "k": i % 2} for i in range(100)], budget=fp.rho(100),
+                      columns={"a": fp.Column(bounds=(0, 9)), "k": fp.Column(keys=[0, 1])})  # fmt: skip
+    found = data.sql("SELECT k, COUNT(*) AS n, SUM(a) AS s FROM t GROUP BY k", epsilon=fp.rho(2))
+    assert data.remaining == 98
+    assert found[0]["n"].epsilon == fp.rho(1)
+    assert "ρ = 2" in repr(found)
+    assert "ρ = 2 costs 2" in str(data.sql("EXPLAIN SELECT COUNT(*) AS n FROM t", epsilon=fp.rho(2)))
+
+
+def test_an_explanation_says_how_far_off_each_column_will_be(town: dict[str, Any]) -> None:
+    said = str(explained("SELECT COUNT(*) AS n, COUNT(*) * 2 AS twice, AVG(age) AS a FROM people", town))
+    assert "n: count, ±" in said
+    assert "a: average of age, at most" in said
+    assert "twice: computed of what is released" in said
+    assert "ε = 1 costs 1" in said
+    assert "scaling factor 1" in said
+
+
 # ── levels ───────────────────────────────────────────────────────────────────────────
 
 

@@ -11,10 +11,9 @@ from fpinq.client.named import Split
 from fpinq.client.queries import DistinctCount
 from fpinq.client.several import several
 from fpinq.client.spelling import spell
-from fpinq.model import epsilon as exact
-from fpinq.model.epsilon import Epsilon
 from fpinq.model.expressions import Column
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount, Rho, asked_at, share_of
 from fpinq.model.operators import evaluate
 from fpinq.model.queries import MAX_SEVERAL
 from fpinq.sql.levels import consistent, listed
@@ -33,22 +32,26 @@ class Share:
     """Aggregates that are asked together, and their part of ε."""
 
     names: tuple[str, ...]
-    epsilon: Epsilon
+    epsilon: Amount
 
 
-def shares(plan: Plan, epsilon: Epsilon) -> list[Share]:
-    """How ε is shared: between levels equally, between aggregates by weight; most are asked as one query."""
-    together = [n for n, asked in plan.aggregates.items() if not isinstance(asked.query, DistinctCount)]
+def shares(plan: Plan, epsilon: Amount) -> list[Share]:
+    """How ε is shared: between levels equally, between aggregates by weight; most are asked as one query.
+
+    At ρ each is asked by itself: shares of ρ add up as they are.
+    """
+    at_once = () if isinstance(epsilon, Rho) else plan.aggregates.items()
+    together = [name for name, asked in at_once if not isinstance(asked.query, DistinctCount)]
     groups = [tuple(together[i : i + MAX_SEVERAL]) for i in range(0, len(together), MAX_SEVERAL)]
     groups += [(name,) for name in plan.aggregates if name not in together]
     total = sum(plan.weights.values(), Fraction(0)) * len(plan.levels)
     weights = [sum((plan.weights[name] for name in names), Fraction(0)) for names in groups]
-    return [Share(names, Epsilon(epsilon * w / total)) for names, w in zip(groups, weights, strict=True)]
+    return [Share(names, share_of(epsilon, w / total)) for names, w in zip(groups, weights, strict=True)]
 
 
-def exactly(epsilon: object) -> Epsilon:
-    """An exact ε."""
-    return exact.epsilon(plain_amount(epsilon))
+def exactly(epsilon: object) -> Amount:
+    """An exact ε or ρ."""
+    return asked_at(plain_amount(epsilon))
 
 
 def ask(plan: Plan, given: object) -> Line | Result:
@@ -60,7 +63,7 @@ def ask(plan: Plan, given: object) -> Line | Result:
     if len(plan.levels) * len(split_in) > 1:  # all of it, or nothing: one query sees to that itself
         refuse_unless_it_fits(plan.table.facts, epsilon)
     source = _with_listed_keys(plan)
-    split: list[tuple[tuple[str, ...], Fraction]] = []
+    split: list[tuple[tuple[str, ...], Fraction | Rho]] = []
     charges: list[Charged] = []
     levels: list[Found] = []
     for level in plan.levels:
@@ -153,7 +156,7 @@ def _row(
     level: Sequence[int],
     key: tuple[Any, ...],
     answers: Mapping[str, Answer],
-    epsilon: Epsilon,
+    epsilon: Amount,
     charged: Charged,
     split: Split,
 ) -> Row:
@@ -171,7 +174,7 @@ def _cell(
     output: Output,
     values: Mapping[str, Any],
     answers: Mapping[str, Answer],
-    epsilon: Epsilon,
+    epsilon: Amount,
     charged: Charged,
 ) -> Any:
     """A column of a row: an answer, what is computed of answers, or what is made of keys."""
@@ -181,7 +184,7 @@ def _cell(
     return value if output.of_keys else Answer(value, epsilon, charged, Unknown()).called(output.name)
 
 
-def _result(plan: Plan, rows: list[Row], epsilon: Epsilon, charged: Charged) -> Line | Result:
+def _result(plan: Plan, rows: list[Row], epsilon: Amount, charged: Charged) -> Line | Result:
     if not plan.by and plan.having is None and plan.limit is None and not plan.offset:
         return rows[0].line
     if plan.having is not None:

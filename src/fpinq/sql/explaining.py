@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from fpinq.client.spelling import show_up, spell
-from fpinq.model.epsilon import Epsilon
+from fpinq.client.spelling import show_at, show_up, spell
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount
 from fpinq.sql.asking import exactly, shares
 from fpinq.sql.statements import Plan
 
@@ -16,7 +16,7 @@ class Explanation:
     """What a statement would ask, before it is asked."""
 
     plan: Plan
-    epsilon: Epsilon | None
+    epsilon: Amount | None
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class Explanation:
                 if isinstance(price, Mapping)
                 else show_up(price or Fraction(0))
             )
-            yield f"ε = {show_up(self.epsilon)} costs {shown}"
+            yield f"{show_at(self.epsilon)} costs {shown}"
         yield from self._columns()
         for error in plan.missing:
             yield f"missing: {error}"

@@ -1,5 +1,6 @@
 """GROUP BY in a sub-query: the transformation, one record for each group. Its stability is 2."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -40,6 +41,16 @@ def aliased(node: exp.Expr, source: Relation, listed: list[tuple[str, exp.Expr]]
     return node
 
 
+def kinds_of(nodes: Sequence[exp.Expr]) -> frozenset[type[exp.Expr]]:
+    """The kinds of nodes that keys are written as: only such a node can be one of them."""
+    found = set()
+    for node in nodes:
+        while isinstance(node, exp.Paren):
+            node = node.this
+        found.add(type(node))
+    return frozenset(found)
+
+
 @dataclass(frozen=True)
 class Members:
     """A group under the names of a relation: its keys, and aggregates of its members."""
@@ -49,13 +60,14 @@ class Members:
     keys: dict[str, Expression]
     group: Any  # a symbolic group
     known: Row
+    kinds: frozenset[type[exp.Expr]]
 
     def special(self, node: exp.Expr) -> Cell | None:
         """A key, or an aggregate of the members."""
         if is_aggregate(node):
             return self._aggregate(node)
-        if not names_in(node):
-            return None
+        if type(node) not in self.kinds:
+            return None  # no key is written so
         try:
             tree = cell(node, Rows(self.reader.text, self.source, self.known)).tree
         except BadSQL:
@@ -153,7 +165,7 @@ def grouped(reader: Reader, query: exp.Select, source: Relation) -> Relation:
     if any(isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets) for each in group.expressions):
         raise reader.error("GROUPING SETS are for the outermost SELECT", group)
     nodes = [aliased(each, source, listed) for each in group_nodes(reader, query, listed)]
-    known = source.row()
+    known, kinds = source.row(), kinds_of(nodes)
     scope = Rows(reader.text, source, known)
     trees = {f"key{i}": cell(each, scope).tree for i, each in enumerate(nodes)}
 
@@ -162,7 +174,7 @@ def grouped(reader: Reader, query: exp.Select, source: Relation) -> Relation:
         return {f"key{i}": cell(each, of_row) for i, each in enumerate(nodes)}
 
     def record(group: Any) -> dict[str, Cell]:
-        members = Members(reader, source, trees, group, known)
+        members = Members(reader, source, trees, group, known, kinds)
         return {name: cell(node, members) for name, (_, node) in zip(names, listed, strict=True)}
 
     with placed(reader.text, query):
@@ -170,7 +182,7 @@ def grouped(reader: Reader, query: exp.Select, source: Relation) -> Relation:
         having = query.args.get("having")
         if having is not None:
             groups = groups.where(
-                lambda group: condition(having.this, Members(reader, source, trees, group, known))
+                lambda group: condition(having.this, Members(reader, source, trees, group, known, kinds))
             )
         table = groups.select(record)
     made = Relation(table, tuple(Name("", name, name) for name in names))

@@ -9,8 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from fpinq.client.bounds import Known
-from fpinq.client.keys import MAX_KEYS
 from fpinq.client.rows import BOOL, DATE, INT64, Cell
+from fpinq.model.errors import BadPartition
 from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.operators import evaluate
 from fpinq.sql.expressions import Scope, cell, together
@@ -18,6 +18,8 @@ from fpinq.sql.scopes import Domain
 
 # A range of numbers in WHERE makes so many keys at the most.
 MAX_RANGE = 10_000
+# All combinations of several keys are written out: so many at the most.
+MAX_PRODUCT = 100_000
 
 _ALWAYS: dict[str, Sequence[Any]] = {
     "month": range(1, 13), "day": range(1, 32), "weekday": range(7), "hour": range(24), "sign": (-1, 0, 1),
@@ -145,8 +147,12 @@ def keys_of(
         parts.append(best)
         left = [place for place in left if place not in best[0]]
     parts.sort(key=lambda part: part[0])
-    if prod(len(rows) for _, rows in parts) > MAX_KEYS:
-        return [], list(range(len(trees)))
+    number = prod(len(rows) for _, rows in parts)
+    if number > MAX_PRODUCT:
+        raise BadPartition(
+            f"there would be {number:,} groups, and {MAX_PRODUCT:,} are the most: name those that you need, "
+            "WHERE k IN (…)"
+        )
     places = [place for some, _ in parts for place in some]
     order = [places.index(place) for place in range(len(trees))]
     joined = (sum(rows, ()) for rows in product(*(rows for _, rows in parts)))
@@ -166,6 +172,6 @@ def _best(
             options.append((places, rows))
     for place in left:
         values = finite(trees[place], known)
-        if values is not None and len(values) <= MAX_KEYS:
-            options.append(([place], [(value,) for value in values]))
+        if values is not None:
+            options.append(([place], [(value,) for value in values[: MAX_PRODUCT + 1]]))
     return min(options, key=lambda option: (-len(option[0]), len(option[1])), default=None)

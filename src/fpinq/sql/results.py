@@ -10,6 +10,7 @@ from fpinq.client.leaves import Leaf, as_columns, free
 from fpinq.client.named import Named, Split
 from fpinq.client.uncertainty import Number
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Line(Named):
     def __init__(
         self,
         cells: Mapping[str, Any],
-        epsilon: Fraction,
+        epsilon: Fraction | Rho,
         charged: Charged,
         split: Split,
     ) -> None:
@@ -71,7 +72,11 @@ class Result(Answers):
     """The rows of a grouped SELECT, by key, in its order: `result["BA"]["age"]`."""
 
     def __init__(
-        self, lines: Mapping[Any, Line], epsilon: Fraction, charged: Charged, key_columns: tuple[str, ...]
+        self,
+        lines: Mapping[Any, Line],
+        epsilon: Fraction | Rho,
+        charged: Charged,
+        key_columns: tuple[str, ...],
     ) -> None:
         super().__init__(lines, epsilon, charged, key_columns)
 

@@ -15,14 +15,13 @@ from fpinq.model.expressions import Column, Expression, Schema, Type
 from fpinq.model.frozen import dataclass
 from fpinq.sql.aggregates import Asked, NoBounds, asked, has_aggregate, is_aggregate
 from fpinq.sql.expressions import cell, condition
-from fpinq.sql.groups import aliased, group_node
+from fpinq.sql.groups import aliased, group_node, kinds_of
 from fpinq.sql.keys import keys_of
 from fpinq.sql.parsing import Hints, Parsed
 from fpinq.sql.relations import (
     Reader,
     distinct_names,
     items,
-    names_in,
     placed,
     selected_from,
     with_ctes,
@@ -89,6 +88,7 @@ class Released:
     keys: Mapping[str, Expression]
     aggregates: "Aggregates"
     row: Row
+    kinds: frozenset[type[exp.Expr]]
     listed: Sequence[tuple[str, exp.Expr]] = ()
 
     def special(self, node: exp.Expr) -> Cell | None:
@@ -98,8 +98,8 @@ class Released:
             return Cell(Column(name), type_, self.row["any"].call)
         if isinstance(node, exp.Grouping):
             return self._grouping(node)
-        if not names_in(node) or has_aggregate(node):
-            return None
+        if type(node) not in self.kinds or has_aggregate(node):
+            return None  # no key is written so
         try:
             tree = cell(node, Rows(self.reader.text, self.source, self.known)).tree
         except BadSQL:
@@ -192,6 +192,7 @@ def plan(parsed: Parsed, catalog: Catalog) -> Plan:
             "sub-query, SELECT COUNT(*) FROM (… UNION ALL …)",
             query,
         )
+    _check_hints(reader, query)
     reader = with_ctes(reader, query)
     source = selected_from(reader, query)
     listed = items(reader, query, source)
@@ -200,13 +201,15 @@ def plan(parsed: Parsed, catalog: Catalog) -> Plan:
     aggregates = Aggregates(reader, source, known)
     row = Row(Schema.of(_schema(keys)), Call())
     trees = {name: key.tree for name, key in keys.items()}
-    scope = Released(reader, source, known, trees, aggregates, row, listed)
+    kinds = kinds_of(group_expressions(reader, query, listed, source))
+    scope = Released(reader, source, known, trees, aggregates, row, kinds, listed)
     outputs = _outputs(listed, scope, aggregates)
     having = query.args.get("having")
     test = None if having is None else condition(having.this, scope).tree
     sortings = _sortings(query, listed, scope)
     _weigh(reader, parsed.hints, listed, outputs, aggregates)
-    rows, without = keys_of(list(trees.values()), source.domains, source.table.facts.columns)
+    with placed(reader.text, query.args.get("group")):
+        rows, without = keys_of(list(trees.values()), source.domains, source.table.facts.columns)
     missing = [
         *(_no_keys(reader, query, list(trees)[i], listed, scope) for i in without),
         *aggregates.missing,
@@ -234,6 +237,14 @@ def plan(parsed: Parsed, catalog: Catalog) -> Plan:
         bool(query.args.get("distinct")),
         tuple(missing),
     )
+
+
+def _check_hints(reader: Reader, query: exp.Expr) -> None:
+    """BadSQL if a hint names a table that is not in the statement: it would say nothing in silence."""
+    known = {each.alias_or_name.lower() for each in query.find_all(exp.Table, exp.Subquery, exp.Values)}
+    for named in reader.hints.at_most:
+        if named.partition(".")[0] not in known:
+            raise reader.error(f"at_most of {named!r}: no table is called so here{suggest(named, known)}")
 
 
 def _schema(keys: Mapping[str, Cell]) -> dict[str, Type]:
