@@ -25,7 +25,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadTransformation, KernelViolation, LedgerError, UnknownTable
 from fpinq.model.events import Took
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
-from fpinq.model.queries import Choice, Count
+from fpinq.model.queries import Choice, Count, Several
 from fpinq.model.semantics import Rule
 from fpinq.model.transformations import Partitioning, Select, Where
 from ledger.random_actions import of
@@ -415,6 +415,19 @@ def test_a_long_query_is_looked_at_while_others_act(place: str) -> None:
     locked: list[bool] = []
     ledger.act("a", long, check=lambda label: locked.append(ledger._alone.is_here))
     assert locked == [False]
+    ledger.close()
+
+
+def test_several_queries_are_looked_at_while_others_act(place: str) -> None:
+    """A hundred of a table that is not large were a hundred looks at it in everybody's transaction."""
+    ledger = open_ledger(place)
+    ledger.register("people", SHAPE, 1, contents=["people"])
+    locked: list[bool] = []
+    for number in (1, 100):
+        several = Query("people", COST, (Several((Count(),) * number, (1,) * number),))
+        ledger.act("s", Assign("t", Select(tuple((f"a{i}", Column("age")) for i in range(30))), ("people",)))
+        ledger.act("s", several, check=lambda label: locked.append(ledger._alone.is_here))
+    assert locked == [True, False]
     ledger.close()
 
 

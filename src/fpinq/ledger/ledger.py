@@ -48,6 +48,7 @@ from fpinq.model.expressions import Schema
 from fpinq.model.frozen import dataclass
 from fpinq.model.notions import asked_at
 from fpinq.model.plans import Shape
+from fpinq.model.queries import Several
 from fpinq.model.semantics import BOTTOM, TAU, Configuration, Label, Measure, Rule, measure
 from fpinq.model.sessions import (
     Budgets,
@@ -76,7 +77,8 @@ UNKNOWN = Head(-2, "")
 FEW = 50
 SHORT = 100_000
 OF_A_SESSION = 100
-# A query of more characters, with those of its tables, is computed while others act, before it is taken.
+# A query of more characters, with those of its tables, as often as it looks at them, is computed while others
+# act, before it is taken.
 LARGE = 100_000
 # How many queries without an answer are remembered.
 MAX_ASKED = 10_000
@@ -203,7 +205,7 @@ class Ledger:
         program = self._session(writing.pages, session, analyst, past)
         budgets = self._budgets
         if isinstance(action, Query):
-            _rehearse(program, past, lambda: _told(budgets, program, action).label, check, len(text))
+            _rehearse(program, past, lambda: _told(budgets, program, action).label, asked)
         with alone():
             decision = decide(budgets, program.session, action)
             transition = decision.transition
@@ -455,7 +457,7 @@ class Ledger:
             label = measure(then.table(took.action.table), took.action)
             # Charged, but whoever was to measure it did not come back: the charge stands; this is its answer.
             check_thawed(self._budgets, label)
-            _rehearse(program, past, lambda: label, asked.check, len(asked.text))
+            _rehearse(program, past, lambda: label, asked)
             _check(label, past, asked.check)
         return Acted(label, took.rule, took.charged, known.seq)
 
@@ -638,18 +640,21 @@ class _Asked(NamedTuple):
     queries_at_most: int | None
 
 
-def _rehearse(
-    program: Program, past: Past | None, label: Callable[[], Label], check: Check, asked: int = 0
-) -> None:
-    """Large, unless a session's tables and what is asked of them are small, or it was rehearsed."""
+def _rehearse(program: Program, past: Past | None, label: Callable[[], Label], asked: _Asked) -> None:
+    """Large, unless a session's tables and what is asked of them are small, or it was rehearsed.
+
+    Of several queries, each is looked at by itself, and the tables with it.
+    """
 
     def rehearse() -> Label:
         with alone():
             found = label()
-            check(found)
+            asked.check(found)
         return found
 
-    if program.length + asked > LARGE and (past is None or past.rehearsed is None):
+    queries = asked.action.queries if isinstance(asked.action, Query) else ()
+    times = max((len(query.of) for query in queries if isinstance(query, Several)), default=1)
+    if (program.length + len(asked.text)) * times > LARGE and (past is None or past.rehearsed is None):
         raise Large(rehearse)
 
 
