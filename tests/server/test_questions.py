@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ from fpinq.model.queries import SimpleQuery
 from fpinq.runtime.mechanisms import draw
 from fpinq.server import DataSet, TableConfig
 from fpinq.server.questions.kept import Questions
-from fpinq.server.questions.question import KINDS
+from fpinq.server.questions.question import KINDS, Question
 from server.live import PEOPLE, Live, Reply, people, serve
 
 VISITS = [{"person_id": i // 3, "month": 1 + i % 12, "cost": float(i % 7)} for i in range(300)]
@@ -281,6 +282,20 @@ def test_the_first_mistake_is_said_with_its_field(
     assert refused.status in (400, 404, 413), refused.body
     assert refused.json["error"]["code"] == quote.json["mistake"]["code"]
     assert live.house.ledger.head() == head
+
+
+ODD: list[Any] = [True, -1, 10**4200, 1e308, "", "\0", "\ud800", "9" * 999, [], [[]], [0, 10**30], ["\ud800"]]
+ODD += [{}, {"age": ["\ud800"]}, {"\ud800": [1]}]
+
+
+@pytest.mark.parametrize("path", ["/questions", "/quotes"])
+def test_an_odd_value_of_any_field_is_no_mistake_of_the_server(live: Live, path: str) -> None:
+    """A kind that is a list, and a request id with half of a character, were."""
+    token = live.token()
+    for field in fields(Question):
+        for odd in ODD:
+            asked = {"table": "people", "kind": "average", "of": "age", "epsilon": "1/10000", field.name: odd}
+            assert live.send("POST", path, asked, token).status < 500, (field.name, odd)
 
 
 def test_bodies_that_are_no_question_are_refused(live: Live) -> None:

@@ -21,7 +21,7 @@ from fpinq.ledger.errors import BadWire
 from fpinq.model import epsilon as exact
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadEpsilon, BadPartition, BadQuery, ProgramError, suggest
-from fpinq.model.expressions import Type, Value
+from fpinq.model.expressions import Type, Value, is_text
 from fpinq.runtime.refusals import TooLarge
 
 Number = int | float | str
@@ -173,13 +173,15 @@ _SUCH = {"of": '"age"', "fraction": "0.9"}
 def _text(given: Any, name: str, most: int = TEXT_CHARACTERS) -> str:
     if type(given) is not str or not given.strip():
         raise BadWire(f"{name!r} is a text")
+    if not is_text(given):
+        raise BadWire(f"{name!r} is Unicode text: this one has a lone surrogate")
     if len(given) > most:
         raise TooLarge(f"{name!r} has at most {most:,} characters")
     return given
 
 
 def _kind(given: Any, name: str) -> str:
-    if given not in KINDS:
+    if type(given) is not str or given not in KINDS:
         raise BadWire(
             f"no kind {str(given)[:40]!r}{suggest(str(given), KINDS)}; there are {', '.join(KINDS)}"
         )
