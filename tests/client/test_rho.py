@@ -176,6 +176,7 @@ def test_a_rho_is_as_exact_as_an_epsilon(exact: Any) -> None:
         lambda: fp.approximate(1, -1),
         lambda: fp.approximate(0, "1e-9"),
         lambda: fp.approximate(1, "1e-9", "2e-9"),
+        lambda: fp.approximate(1, "2e-9", keys_delta="1e-9"),
         lambda: fp.approximate(fp.rho(1), "1e-9"),
         lambda: fp.approximate(fp.approximate(1, "1e-9"), "1e-9"),
     ],

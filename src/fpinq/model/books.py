@@ -83,14 +83,12 @@ def charged_in_book(
 
 def fits(before: Accounts, charged: Accounts) -> bool:
     """C_x ≤ B_x after the charge, in the book of every root that it raised; and so of every δ."""
-    return of_one.fits(before, charged) and keys_fit(charged)
+    fit = of_one.fits(before, charged)
+    return fit if charged.books is None else fit and keys_fit(charged, charged.books)
 
 
-def keys_fit(charged: Accounts) -> bool:
+def keys_fit(charged: Accounts, books: Books) -> bool:
     """What every root paid for keys is within its δ."""
-    books = charged.books
-    if books is None:
-        return True
     raised = [root for root in charged.raised if root in books.deltas]
     return all(paid_for_keys(charged, root) <= books.keys[root] for root in raised)
 

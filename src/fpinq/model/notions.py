@@ -119,17 +119,14 @@ def total(number: object) -> Total:
 
 
 def stated(given: object) -> object:
-    """What a text says, where it names a notion: "rho 1/50", or "epsilon 1 delta 1e-9 keys_delta 1e-10"."""
+    """What a text says, where it names a notion: "rho 1/50", or "epsilon 1 delta 1e-9"."""
     words = given.split() if type(given) is str else []
     said = dict(zip(words[::2], words[1::2], strict=False))
     if len(words) == 2 and "rho" in said:
         return Rho(rho(said["rho"]))
-    if len(words) == 2 * len(said) > 2 and {"epsilon", "delta"} <= said.keys() <= _STATED:
+    if len(words) == 4 and said.keys() == {"epsilon", "delta"}:
         return approximate(**said)
     return given
-
-
-_STATED = {"epsilon", "delta", "keys_delta"}
 
 
 def is_concentrated(promised: Total) -> bool:

@@ -285,10 +285,11 @@ def after(budgets: Budgets, session: Session, transition: Transition) -> Decisio
     for name in cost:
         taken[name] = units(paid(accounts, Root(name)))
         more[name] = taken[name] - session.taken.get(name, 0)
-    for root, delta in charged_for_keys(session.configuration.accounts, accounts).items():
-        name = root + FOR_KEYS
-        cost[name], taken[name] = delta, units(paid_for_keys(accounts, Root(root)))
-        more[name] = taken[name] - session.taken.get(name, 0)
+    if accounts.books is not None:
+        for root, delta in charged_for_keys(session.configuration.accounts, accounts).items():
+            name = root + FOR_KEYS
+            cost[name], taken[name] = delta, units(paid_for_keys(accounts, Root(root)))
+            more[name] = taken[name] - session.taken.get(name, 0)
     then = Session(
         session.analyst, transition.configuration, updated(session.taken, taken), session.queries + 1
     )
