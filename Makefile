@@ -40,7 +40,7 @@ lint: .venv/installed
 
 test: lint
 	$(BIN)/python -m pytest -n 2 tests/model tests/traces --cov=fpinq.model --cov-report=term-missing:skip-covered --cov-fail-under=100
-	$(BIN)/python -m pytest -n 2 --ignore=tests/model --ignore=tests/traces
+	$(BIN)/python -m pytest -rs -n 2 --ignore=tests/model --ignore=tests/traces
 
 check: .venv/installed
 	$(BIN)/fpinq check

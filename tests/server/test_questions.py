@@ -323,6 +323,21 @@ def test_a_question_has_no_more_integers_than_one_reads(tmp_path: Path) -> None:
         assert ask(live, token, **{**wide, "bins": 20}).status == 200
 
 
+def test_parts_that_are_asked_one_by_one_are_few_whoever_listed_them(tmp_path: Path) -> None:
+    """A quote of 5,000 different counts took five seconds, and promised what was then refused."""
+    many = {"age": {"keys": list(range(101)), "bounds": [0, 110]}, "gender": {"keys": [0, 1]}}
+    with serve(tmp_path, people(1, columns=many)) as live:
+        token = live.token()
+        for more in ({"by": "age"}, {"by": ["age", "gender"]}, {"by": "age", "keys": list(range(101))}):
+            question = {"table": "people", "kind": "distinct_count", "of": "name", **more}
+            quote = ask(live, token, "/quotes", **question)
+            assert (quote.json["mistake"]["code"], quote.json["mistake"]["field"]) == ("too_large", "keys")
+            assert ask(live, token, **question).code == "too_large"
+        assert live.left() == 1
+        few = {"table": "people", "kind": "distinct_count", "of": "name", "by": "age", "keys": [30, 31]}
+        assert ask(live, token, **few).status == 200
+
+
 def test_integers_that_doubles_round_are_text(tmp_path: Path) -> None:
     rows = [{"n": 2**61}] * 3
     with serve(tmp_path, people(1, rows, columns={"n": {"bounds": [0, 2**61]}}), mechanism=no_noise) as live:

@@ -14,7 +14,6 @@ from fpinq.client.asking import Overtaken
 from fpinq.client.catalog import Catalog
 from fpinq.client.derivation import Derivation, Node
 from fpinq.client.facts import Facts
-from fpinq.client.keys import keyed
 from fpinq.client.planning import ExpectedError
 from fpinq.ledger import RootState
 from fpinq.model.actions import AskPrice, AskScale
@@ -134,7 +133,7 @@ def quoted(house: House, analyst: str, question: Question) -> Quote:
         table = Catalog(paper).table(question.table)
     asked = asked_of(question, table)
     try:
-        with About(_DECIDES.get(question.kind, "of")):
+        with About("of" if question.of is not None else "by"):
             asked.ask()
     except Quoted:
         pass
@@ -145,23 +144,16 @@ def quoted(house: House, analyst: str, question: Question) -> Quote:
     facts = asked.query.traced(asked.table.facts.subject).derive(asked.table.facts)
     prices = paper.told(AskPrice(_variable(facts), asked.epsilon))
     paper.check_thawed(set(facts.roots))
-    parts = None
-    if asked.by is not None:
-        parts = len(keyed(asked.table.facts.subject, asked.by, asked.keys).labels)
     return Quote(
         asked,
         [_account(house, analyst, root, prices[root]) for root in facts.roots],
         paper.told(AskScale(_variable(facts))),
         list(_nodes(Derivation(facts).root)),
         _truncation(house, facts),
-        parts,
+        asked.parts,
         _words(question, asked),
         paper.refused,
     )
-
-
-# Where a mistake is that is found last: in the keys, or else in what is asked of.
-_DECIDES = {"count": "keys"}
 
 
 def _variable(facts: Facts) -> str:

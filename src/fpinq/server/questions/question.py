@@ -1,7 +1,7 @@
 """A question: what is asked of which table, as plain data; and as a query of the client's."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -13,7 +13,7 @@ from fpinq.client.counting import Proportion
 from fpinq.client.extremes import Maximum, Minimum
 from fpinq.client.formulas import formula, time_of
 from fpinq.client.histograms import Cdf, Histogram
-from fpinq.client.keys import Cells, cells_of_key
+from fpinq.client.keys import Cells, cells_of_key, keyed
 from fpinq.client.queries import Average, Count, DistinctCount, Inquiry, StandardDeviation, Sum, Variance
 from fpinq.client.table import Table
 from fpinq.ledger import wire
@@ -276,6 +276,7 @@ class Asked:
     query: Inquiry[Answer | Answers]
     by: Cells | None
     keys: Any
+    parts: int | None
 
     def ask(self) -> Answer | Answers:
         """Ask it, in whatever system the table is."""
@@ -302,7 +303,7 @@ def asked_of(question: Question, table: Table) -> Asked:
         with About("of"):
             given["of"] = subject.cell(formula(question.of, "what is asked of"), question.kind)
     query = KINDS[question.kind].make(**given)
-    by, keys = None, None
+    by, keys, parts = None, None, None
     if question.by is not None:
         texts = (question.by,) if isinstance(question.by, str) else question.by
         with About("by"):
@@ -310,13 +311,10 @@ def asked_of(question: Question, table: Table) -> Asked:
             by = cells_of_key(subject, lambda row: [f(row) for f in each], "partition")
         with About("keys"):
             keys = None if question.keys is None else _typed(question.keys, by)
-            if (
-                question.kind == "distinct_count"
-                and isinstance(keys, Sequence)
-                and len(keys) > MOST_ONE_BY_ONE
-            ):
+            parts = len(keyed(subject, by, keys).labels)
+            if question.kind == "distinct_count" and parts > MOST_ONE_BY_ONE:
                 raise TooLarge(f"each part is asked by itself here: at most {MOST_ONE_BY_ONE} keys")
-    return Asked(table, epsilon, query, by, keys)
+    return Asked(table, epsilon, query, by, keys, parts)
 
 
 def _exactly(number: Number, error: type[ProgramError] = BadQuery) -> Any:
