@@ -38,13 +38,33 @@ def test_rows_have_the_names_of_the_select_list(town: dict[str, Any]) -> None:
     assert found["Dax"]["town"] == "DAX"
     assert found["Dax"]["n"].interval(0.95) is not None
     assert found["Dax"]["twice"].value == 2 * found["Dax"]["n"].value
-    assert found["Dax"]["twice"].interval(0.95) is None
+    low, high = found["Dax"]["n"].interval(0.95)
+    assert found["Dax"]["twice"].interval(0.95) == (2 * low, 2 * high)
     assert list(found.rows()[0])[:4] == ["town", "city", "n", "n_low"]
     assert list(found.to_pandas().columns) == list(found.rows()[0])
     assert found.to_polars().shape[0] == found.to_arrow().num_rows == 3
     assert (found.to_csv() or "").splitlines()[0].startswith("town,city,n,")
     assert "Dax" in repr(found)
     assert found._repr_html_()
+
+
+def test_sums_of_answers_have_intervals_that_hold(town: dict[str, Any]) -> None:
+    statement = (
+        "SELECT 3 - COUNT(*) / 2 AS half, SUM(age) - 2 * COUNT(*) AS two, AVG(age) / COUNT(*) AS none, "
+        "CASE WHEN COUNT(*) > 3 THEN 1 ELSE 0 END AS one, COUNT(*) AS n, SUM(age) AS s FROM people"
+    )
+    with without_noise():
+        exact = fp.sql(statement, epsilon=CERTAIN, **town)
+    held = {"half": 0, "two": 0}
+    for _ in range(300):
+        found = fp.sql(statement, epsilon=1, **town)
+        assert found["half"].standard_error == pytest.approx(found["n"].standard_error / 2)
+        assert found["two"].standard_error is None
+        assert found["none"].interval(0.9) is found["one"].interval(0.9) is None
+        for name in held:
+            low, high = found[name].interval(0.9)
+            held[name] += low <= exact[name].value <= high
+    assert all(number >= 250 for number in held.values())  # of 300, 270 are promised
 
 
 def test_a_row_of_one_answer_is_the_answer(town: dict[str, Any]) -> None:

@@ -1,7 +1,11 @@
 """SQL to the same actions: a statement is parsed, named and translated to calls of the client's tables.
 
-`parsing` reads the text and refuses what the front end does not name, `grammar` is what it names,
-`scopes` finds columns, `expressions` and `functions` translate what is computed of a row,
-`relations` what FROM says, `aggregates` and `keys` what is asked, `statements` asks it, and `results`
-are the rows of the SELECT list. sqlglot is the parser and nothing else: no text of its making is run.
+1. ``parsing`` reads the text and refuses what ``grammar`` does not name; ``scopes`` finds columns
+2. ``expressions`` and ``functions``: what is computed of a row; ``bounds`` and ``keys``: what is public of it
+3. ``relations``, ``joining`` and ``groups``: FROM, WHERE and sub-queries, as tables
+4. ``aggregates`` and ``statements``: what is asked of them; ``explaining`` says it, ``asking`` asks it
+5. ``levels``, ``linear`` and ``results``: what is made of what was released
+6. ``front``: a statement, the tables that it may name, and an ε
+
+sqlglot is the parser and nothing else: no text of its making is run.
 """

@@ -1,6 +1,7 @@
 """Asking what a statement says: ε is shared, what can come from one measurement does, rows are made of it."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from fpinq.model.notions import Amount, Rho, asked_at, share_of
 from fpinq.model.operators import evaluate
 from fpinq.model.queries import MAX_SEVERAL
 from fpinq.sql.levels import consistent, listed
+from fpinq.sql.linear import Combined, slopes_of
 from fpinq.sql.relations import cells_of, placed
 from fpinq.sql.results import Line, Result, Unknown
 from fpinq.sql.statements import Output, Plan, Sorting
@@ -179,9 +181,13 @@ def _cell(
 ) -> Any:
     """A column of a row: an answer, what is computed of answers, or what is made of keys."""
     if output.aggregate is not None:
-        return answers[output.aggregate].called(output.name)
+        return copy(answers[output.aggregate]).called(output.name)
     value = evaluate(output.tree, values)
-    return value if output.of_keys else Answer(value, epsilon, charged, Unknown()).called(output.name)
+    if output.of_keys:
+        return value
+    slopes = slopes_of(output.tree, values, answers)
+    error = Combined(tuple(answers[name] for name in slopes), tuple(slopes.values())) if slopes else Unknown()
+    return Answer(value, epsilon, charged, error).called(output.name)
 
 
 def _result(plan: Plan, rows: list[Row], epsilon: Amount, charged: Charged) -> Line | Result:

@@ -65,7 +65,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.DataType: ("this", "nested", "expressions"),
     exp.DataTypeParam: _UNARY,
     # operators
-    exp.And: _BINARY, exp.Or: _BINARY, exp.Not: _UNARY, exp.Xor: _BINARY,
+    exp.And: _BINARY, exp.Or: _BINARY, exp.Not: _UNARY,
     exp.EQ: _BINARY, exp.NEQ: _BINARY, exp.LT: _BINARY, exp.LTE: _BINARY, exp.GT: _BINARY, exp.GTE: _BINARY,
     exp.NullSafeEQ: _BINARY, exp.NullSafeNEQ: _BINARY, exp.Is: _BINARY,
     exp.In: ("this", "expressions", "query"),
@@ -122,7 +122,7 @@ def function_names() -> list[str]:
     return sorted({name for node in functions for name in node.sql_names()} | {"CLAMP"})
 
 
-_SPELLED_OTHERWISE = {exp.Case, exp.And, exp.Or, exp.Xor, exp.Anonymous, exp.Cast, exp.TryCast, exp.If}
+_SPELLED_OTHERWISE = {exp.Case, exp.And, exp.Or, exp.Anonymous, exp.Cast, exp.TryCast, exp.If}
 
 # What is refused for a reason of its own, with what to do instead.
 REASONS: dict[type[exp.Expr], str] = {

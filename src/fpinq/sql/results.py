@@ -15,7 +15,7 @@ from fpinq.model.notions import Rho
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is computed of several noisy numbers: how far it is off is not said."""
+    """What is computed of noisy numbers, and not by sums: how far it is off is not said."""
 
     approximate = True
 
