@@ -235,3 +235,13 @@ def test_a_budget_is_of_one_notion_in_a_ledger_too(tmp_path: Any) -> None:
         fp.protect(ROWS, budget=1, schema=SCHEMA, name="people", ledger=ledger)
     again = fp.protect(ROWS, budget=stated, schema=SCHEMA, name="people", ledger=ledger)
     assert again.remaining == stated.amount.amount - R.amount  # type: ignore[union-attr]
+
+
+def test_a_table_says_in_which_notion_its_budget_is() -> None:
+    shown = str(protected(fp.rho("1/50")).concat(protected(fp.rho("1/50"))))
+    assert "ρ = 0.02 of data" in shown
+    assert "ρ = 1 costs     ρ = 1 + ρ = 1" in shown
+    twice = protected(fp.rho("1/50"))
+    assert "ρ = 1 costs     ρ = 4" in str(twice.concat(twice))
+    assert "ρ" not in str(protected(1))
+    assert "ρ" not in str(protected(1).concat(protected(fp.rho(1))))

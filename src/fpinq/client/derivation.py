@@ -7,26 +7,39 @@ from html import escape
 from fpinq.client.facts import Facts, Made
 from fpinq.client.spelling import show_down, show_up
 from fpinq.model.epsilon import Epsilon
+from fpinq.model.errors import NotConcentrated
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Rho
 
 ONE = Epsilon(Fraction(1))
 NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y = 230, 46, 24, 34
 
 
 def summary(table: Facts) -> list[tuple[str, str]]:
-    """A table in five lines, each with its name."""
+    """A table in five lines, each with its name, and one more if its budget is a ρ."""
     columns = ", ".join(f"{name} {type_.value}" for name, type_ in table.schema.columns)
     columns += " (read off the data)" if table.made.read_off else ""
     labels = table.root_labels()
-    left = ", ".join(f"{show_down(amount)} of {labels[root]}" for root, amount in table.left().items())
+    in_rho = _in_rho(table)
+    unit = "ρ = " if in_rho else ""
+    left = ", ".join(f"{unit}{show_down(amount)} of {labels[root]}" for root, amount in table.left().items())
     price = " + ".join(show_up(p) for p in table.prices(ONE).values()) or "0"
     return [
         ("table", _in_one_line(table.made)),
         ("columns", columns),
         ("scaling factor", str(table.scaling_factor())),
         ("left", left or "public: costs nothing"),
-        ("ε = 1 costs", price),
+        ("ε = 1 costs", unit + price),
+        *([("ρ = 1 costs", " + ".join(unit + show_up(p) for p in in_rho.values()))] if in_rho else []),
     ]
+
+
+def _in_rho(table: Facts) -> dict[str, Fraction]:
+    """What ρ = 1 would cost each root; nothing unless all of them have budgets of ρ."""
+    try:
+        return table.prices(Rho(ONE))
+    except NotConcentrated:
+        return {}
 
 
 def _in_one_line(made: Made) -> str:
