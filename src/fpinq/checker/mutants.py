@@ -38,7 +38,7 @@ from fpinq.checker.scope import (
     SQUARED_TWICE,
     Scope,
 )
-from fpinq.model import accounts, books, plans, semantics, sessions, transformations
+from fpinq.model import accounts, books, partitions, plans, semantics, sessions, transformations
 from fpinq.model.accounts import Accounts, Books, Part, Root, Sensitivity, Source
 from fpinq.model.actions import Action, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.events import Event, Unfroze
@@ -223,7 +223,7 @@ def _as_if_left_kept_one(self: transformations.Join) -> tuple[accounts.Stability
 
 
 def _only_in_partitions(c: Table, action: Query) -> Measure:
-    with patch.object(transformations, "has_duplicates", lambda keys: False):
+    with patch.object(partitions, "has_duplicates", lambda keys: False):
         return _measure(c, action)
 
 
@@ -254,7 +254,7 @@ _has_duplicates = has_duplicates
 
 
 def _neighbouring_in_queries(c: Table, action: Query) -> Measure:
-    with patch.object(transformations, "has_duplicates", _neighbouring):
+    with patch.object(partitions, "has_duplicates", _neighbouring):
         return _measure(c, action)
 
 
@@ -448,7 +448,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("vectors combined by max", accounts, "combine", _combined_by_max),
     Mutant("the budget tested before charging", accounts, "fits", _fits_before),
     Mutant("only one vector entry charged", accounts, "charge", _one_entry),
-    Mutant("duplicate partition keys", transformations, "has_duplicates", lambda keys: False),
+    Mutant("duplicate partition keys", partitions, "has_duplicates", lambda keys: False),
     Mutant("take at 1", *_stability(transformations.Take, (1,))),
     # and more of our own
     Mutant("limit_per_key at 1", *_stability(transformations.LimitPerKey, (1,))),
@@ -475,7 +475,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # and of the blind spots there were
     Mutant(
         "partition keys compared with their neighbours only",
-        transformations,
+        partitions,
         "has_duplicates",
         _neighbouring,
         spot=PARALLEL,
@@ -487,19 +487,17 @@ MUTANTS: tuple[Mutant, ...] = (
         _neighbouring_in_queries,
         spot=PARALLEL,
     ),
-    Mutant(
-        "null among partition keys again", transformations, "has_duplicates", _nulls_left_out, spot=NULLED
-    ),
+    Mutant("null among partition keys again", partitions, "has_duplicates", _nulls_left_out, spot=NULLED),
     Mutant(
         "a key twice in a product of keys",
-        transformations,
+        partitions,
         "has_duplicates",
         _not_in_products,
         spot=SEVERAL,
     ),
     Mutant(
         "the same key of several columns again",
-        transformations,
+        partitions,
         "has_duplicates",
         _not_of_several,
         spot=SEVERAL,
