@@ -245,6 +245,7 @@ SELECT /*+ at_most(a, 50), at_most(b, 50) */ COUNT(*) FROM people a JOIN visits 
 SELECT COUNT(*) FROM people a JOIN visits b ON a.age = b.units
 SELECT /*+ at_most(a, 2) */ COUNT(*) FROM people a JOIN visits b ON a.age = b.units
 SELECT COUNT(*) FROM people JOIN visits ON people.age > visits.cost
+SELECT COUNT(*) FROM people p, regions r, visits v WHERE p.city = r.town AND v.pid = p.pid AND r.region = 'north'
 SELECT COUNT(*) FROM people, visits
 SELECT COUNT(*) FROM people CROSS JOIN visits
 SELECT COUNT(*) FROM people RIGHT JOIN visits USING (pid)
@@ -262,6 +263,8 @@ SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid =
 SELECT COUNT(*) FROM people p WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.pid = p.pid)
 SELECT COUNT(*) FROM people WHERE age IN (SELECT units FROM visits)
 SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v)
+SELECT COUNT(*) FROM people WHERE (pid, gender) IN (SELECT pid, 1 FROM visits)
+SELECT COUNT(*) FROM people p JOIN regions r ON p.city = r.town JOIN visits v ON v.units = r.size
 SELECT AVG(CLAMP(n, 0, 4)) AS visits FROM people JOIN (SELECT pid, COUNT(*) AS n FROM visits GROUP BY pid) AS g USING (pid) WHERE age > 50
 -- set operations
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT units FROM visits) AS t

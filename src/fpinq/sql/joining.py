@@ -99,7 +99,11 @@ def _is_listed(join: exp.Join) -> bool:
 def _listed(
     reader: Reader, whole: Relation, waiting: list[tuple[exp.Join, Relation]], tests: list[exp.Expr]
 ) -> Relation:
-    """Tables that are listed, each joined once WHERE has an equality with one that is there."""
+    """Tables that are listed, each joined once WHERE has an equality with one that is there.
+
+    Public ones come last: beside one, a table is no longer inside each person.
+    """
+    waiting = sorted(waiting, key=lambda each: each[1].public)
     while waiting:
         found = next(((i, pairs) for i, (_, other) in enumerate(waiting)
                       if (pairs := _equalities(reader, whole, other, tests))), None)  # fmt: skip
@@ -125,7 +129,8 @@ def _equalities(
     return [(test, pair) for test, pair in found if pair is not None]
 
 
-def _sides(left: Relation, right: Relation, test: exp.Expr) -> Pair | None:
+def _sides(left: Relation, right: Relation, test: exp.Expr, *, nested: bool = False) -> Pair | None:
+    """The keys of an equality between two tables; in a nested one, what both could be is its own."""
     while isinstance(test, exp.Paren):
         test = test.this
     if not isinstance(test, exp.EQ) or _has_query(test):
@@ -135,7 +140,7 @@ def _sides(left: Relation, right: Relation, test: exp.Expr) -> Pair | None:
         if (
             of_a and of_b
             and all(belongs_to(left, name) and not belongs_to(right, name) for name in of_a)
-            and all(belongs_to(right, name) and not belongs_to(left, name) for name in of_b)
+            and all(belongs_to(right, name) and (nested or not belongs_to(left, name)) for name in of_b)
         ):  # fmt: skip
             return a, b
     return None
@@ -283,8 +288,8 @@ def _truncations(reader: Reader, node: exp.Expr, keys: _Keys) -> tuple[First | N
         return _said(reader, left, lefts, right.public), _said(reader, right, rights, left.public)
     bounds = [_at_most(reader, each, _columns(keys, right=i == 1)) for i, each in enumerate((left, right))]
     if None in bounds:
-        without = [" or ".join(each.tables()) or "the sub-query" for each, bound in
-                   zip((left, right), bounds, strict=True) if bound is None]  # fmt: skip
+        sides = [_tables(each, _columns(keys, right=i == 1)) for i, each in enumerate((left, right))]
+        without = [side for side, bound in zip(sides, bounds, strict=True) if bound is None]
         hint = ", ".join(f"at_most({each}, 10)" for each in without)
         raise reader.error(
             f"an unbounded join: nothing says how many records of {' and of '.join(without)} share a key, "
@@ -293,6 +298,12 @@ def _truncations(reader: Reader, node: exp.Expr, keys: _Keys) -> tuple[First | N
             node,
         )
     return first(bounds[0]), first(bounds[1])  # type: ignore[arg-type]
+
+
+def _tables(relation: Relation, columns: frozenset[str]) -> str:
+    """Which tables columns are of, in words."""
+    named = dict.fromkeys(name.table for name in relation.names if name.column in columns and name.table)
+    return " or ".join(named) or " or ".join(relation.tables()) or "the sub-query"
 
 
 def _said(reader: Reader, relation: Relation, keys: Mapping[str, Cell], beside_public: bool) -> First | None:
@@ -403,7 +414,7 @@ def _existing(reader: Reader, whole: Relation, node: exp.Exists) -> tuple[Relati
     correlated = [test for test in tests if any(not belongs_to(inner, name) for name in names_in(test))]
     pairs = []
     for test in correlated:
-        pair = _correlation(whole, inner, test)
+        pair = _sides(whole, inner, test, nested=True)
         if pair is None:
             raise reader.error("a sub-query is joined to its outer query by equal keys, o.id = i.id", test)
         pairs.append(pair)
@@ -411,18 +422,3 @@ def _existing(reader: Reader, whole: Relation, node: exp.Exists) -> tuple[Relati
         raise reader.error("EXISTS needs a key that both share: WHERE outer.id = inner.id", node)
     other = joined(inner_reader, query, [test for test in tests if test not in correlated])
     return other, pairs
-
-
-def _correlation(outer: Relation, inner: Relation, test: exp.Expr) -> Pair | None:
-    """The keys of an equality between an outer and an inner column: what both could be is the inner's."""
-    if not isinstance(test, exp.EQ):
-        return None
-    for a, b in ((test.this, test.expression), (test.expression, test.this)):
-        of_a, of_b = names_in(a), names_in(b)
-        if (
-            of_a and of_b
-            and all(belongs_to(outer, name) and not belongs_to(inner, name) for name in of_a)
-            and all(belongs_to(inner, name) for name in of_b)
-        ):  # fmt: skip
-            return a, b
-    return None
