@@ -5,6 +5,14 @@ import pytest
 import fpinq as fp
 from fpinq.runtime.refusals import FAILURES, OtherVersion, error_of, failure_of, fields_of
 
+
+def exceeded() -> fp.BudgetExceeded:
+    """⊥ as a server tells it of a question: with its numbers, and whose limit it was."""
+    found = fp.BudgetExceeded("too much")
+    vars(found).update(dataset="a", price="1/2", remaining="1/3", refused_by="cap")
+    return found
+
+
 SAMPLES: list[tuple[fp.FpinqError, dict[str, object]]] = [
     (fp.UnknownTable("t", ()), {"table": "t"}),
     (fp.UnknownColumn("agee", ("age",)), {"column": "agee", "known": ("age",)}),
@@ -25,7 +33,8 @@ SAMPLES: list[tuple[fp.FpinqError, dict[str, object]]] = [
     (fp.EngineError("12ab"), {"reference": "12ab"}),
     (OtherVersion.of_client(2, 1), {"client": 2, "server": 1}),
     (fp.OtherFormat(1, 2), {"found": 1, "reads": 2}),
-    (fp.BudgetExceeded("too much"), {}),
+    (fp.BadSQL("no such table", 2, 7), {"line": 2, "column": 7}),
+    (exceeded(), {"dataset": "a", "price": "1/2", "remaining": "1/3", "refused_by": "cap"}),
     (fp.BadQuery("why"), {}),
 ]
 
