@@ -91,7 +91,7 @@ spark: .venv/installed
 page: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[browser]" \
 	  || echo "no Playwright to be had: the tests of the page are skipped"
-	$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/page
+	$(BIN)/python -m pytest -rs -n 2 tests/page
 
 # The lower bound in pyproject.toml, in an environment of its own: what reads data, and every operator.
 OLDEST_SPARK := $(shell sed -n 's/.*"pyspark>=\([0-9.]*\),.*/\1/p' pyproject.toml)

@@ -35,7 +35,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
     """The made-up town; alice may spend 1 of the clinic's budget."""
-    with serve(tmp_path, made_up(people=4_000, caps={"alice": Fraction(1)})) as found:
+    with serve(tmp_path, made_up(people=1_500, caps={"alice": Fraction(1)})) as found:
         yield found
 
 

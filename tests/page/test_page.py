@@ -354,6 +354,38 @@ def test_a_server_that_is_gone_is_said_and_nothing_is_asked_twice(browser: Any, 
     page.context.close()
 
 
+def test_a_server_of_a_newer_version_is_said(browser: Any, live: Live) -> None:
+    page = browser.new_context().new_page()
+    page.route("**/me", lambda route: route.fulfill(status=200, body="{}", headers={"Fpinq-Wire": "99"}))
+    Watched(page, live).sign_in(live.token())
+    expect(page.get_by_role("alert").first).to_contain_text(
+        "newer version than this page: load the page again"
+    )
+    page.context.close()
+
+
+def test_the_policy_forbids_what_the_page_does_not_do(browser: Any, live: Live) -> None:
+    """So that no violation means something in the tests above."""
+    page = browser.new_context().new_page()
+    watched = Watched(page, live)
+    page.goto(live.url)
+    tried = page.evaluate(
+        """() => {
+          const script = document.createElement('script');
+          let refused = 0;
+          try { script.textContent = 'globalThis.broken = 1'; } catch { refused += 1; }
+          try { document.body.innerHTML = '<b>x</b>'; } catch { refused += 1; }
+          document.body.setAttribute('style', 'color: red');
+          return [refused, globalThis.broken];
+        }"""
+    )
+    assert tried == [2, None]
+    assert page.evaluate("fetch('https://example.invalid/').then(() => 'sent', () => 'refused')") == "refused"
+    assert {"style-src-attr", "connect-src"} <= set(page.evaluate("globalThis.violations"))
+    assert not [error for error in watched.errors if error.startswith("asked elsewhere")]
+    page.context.close()
+
+
 def test_a_token_in_the_address_signs_in_and_is_not_left_there(watched: Watched, live: Live) -> None:
     watched.page.goto(f"{live.url}/#token={live.token()}")
     expect(watched.page.locator("#quote")).to_contain_text("Costs")
