@@ -12,7 +12,7 @@ import fpinq as fp
 from fpinq.client.concentrated import best_tree_at_rho
 from fpinq.client.histograms import BinAnswers
 from fpinq.client.trees import best_tree, mean_variance
-from fpinq.client.uncertainty import NormalRange, NormalWithin
+from fpinq.client.uncertainty import NormalWithin, RangeNoise
 from fpinq.model.conversion import epsilon_of_range
 
 ROWS = [{"a": i % 10, "f": (i % 7) / 2, "c": "xyz"[i % 3]} for i in range(1_000)]
@@ -148,7 +148,7 @@ def test_a_range_of_one_draw_is_exact_and_others_are_within_their_bounds(table: 
     assert bins.range(3, 3).interval(0.95) == bins[3].interval(0.95)
     assert bins.range(2, 3).approximate
     assert NormalWithin(5.0, 0.0, 2.0).standard_error() == 1.0
-    assert isinstance(table.noisy_ranges(R, "a", bounds=(0, 9))[3]._uncertainty, NormalRange)
+    assert isinstance(table.noisy_ranges(R, "a", bounds=(0, 9))[3]._uncertainty, RangeNoise)
 
 
 # ── refused ──────────────────────────────────────────────────────────────────────────

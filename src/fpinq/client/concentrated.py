@@ -38,7 +38,7 @@ from fpinq.client.queries import (
 from fpinq.client.several import Several, apart_of, whole_weights
 from fpinq.client.subjects import Subject
 from fpinq.client.trees import CountTree, mean_variance, trees_over
-from fpinq.client.uncertainty import Expected, GaussianNoise, Normal, NormalRange, NormalWithin
+from fpinq.client.uncertainty import Expected, GaussianNoise, Normal, NormalWithin, RangeNoise
 from fpinq.model import queries as primitives
 from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.epsilon import Epsilon
@@ -177,7 +177,7 @@ def _ranges(query: Ranges, subject: Subject, at: Rho) -> Prepared[BinAnswers]:
         counts = nodes if tree.height == 1 else tree.estimates(nodes).tolist()
 
         def make(i: int) -> Answer:
-            return Answer(counts[i], at, charged, NormalRange(tree, i, i + 1, noise))
+            return Answer(counts[i], at, charged, RangeNoise(tree, i, i + 1, noise))
 
         return BinAnswers(Made(bins.labels, make), at, charged, tree, noise, column_of(query.of))
 
@@ -201,9 +201,9 @@ def _cdf(query: Cdf, subject: Subject, at: Rho) -> Prepared[Answers]:
 
         def make(i: int) -> Answer:
             if query.counts:
-                return Answer(max(below[i], 0.0), at, charged, NormalRange(tree, 0, i + 1, noise, 1.0, 0.0))
+                return Answer(max(below[i], 0.0), at, charged, RangeNoise(tree, 0, i + 1, noise, 1.0, 0.0))
             fraction = min(max(below[i] / total, 0.0), 1.0) if total else (i + 1) / len(points)
-            error = NormalRange(tree, 0, i + 1, noise, 1 / max(total, 1.0), 0.0, 1.0)
+            error = RangeNoise(tree, 0, i + 1, noise, 1 / max(total, 1.0), 0.0, 1.0)
             return Answer(fraction, at, charged, error)
 
         return Distribution(Made(points, make), at, charged, (column_of(query.of) or "point",))

@@ -22,9 +22,7 @@ from fpinq.client.uncertainty import (
     Expected,
     GaussianNoise,
     Normal,
-    NormalRange,
     RangeNoise,
-    Uncertainty,
 )
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
@@ -87,11 +85,7 @@ class BinAnswers(Answers):
             raise BadQuery("an empty range: lower must be below upper")
         values = [answer.value for answer in list(self.values())[first:last]]
         total = sum(values) if all(type(value) is int for value in values) else math.fsum(values)
-        noise: Uncertainty
-        if isinstance(self._scale, Fraction):
-            noise = RangeNoise(self._tree, first, last, self._scale)
-        else:
-            noise = NormalRange(self._tree, first, last, self._scale)
+        noise = RangeNoise(self._tree, first, last, self._scale)
         return Answer(total, self.epsilon, self.charged, noise)
 
 

@@ -87,6 +87,13 @@ class GaussianNoise:
             t = float(t)
         return value - t, value + t
 
+    def of_sum(self, spread: Spread, confidence: Fraction) -> float:
+        """The t with P[|Σ wᵢ·Vᵢ| ≤ t] about confidence, Vᵢ independent draws; exactly, of one draw."""
+        assert self.variance is not None
+        if spread.number <= 1:
+            return spread.absolute * gaussian_interval(self.variance, confidence)
+        return self.standard_error() * math.sqrt(spread.squares) * normal_quantile(confidence)
+
 
 @dataclass(frozen=True)
 class NormalWithin:
@@ -110,42 +117,6 @@ class NormalWithin:
         """value ± the normal quantile, cut at the bounds."""
         t = self.deviation * normal_quantile(confidence)
         return max(self.lower, value - t), min(self.upper, value + t)
-
-
-@dataclass(frozen=True)
-class NormalRange:
-    """Off by a sum of Gaussian draws with the weights that a range of bins has in a tree, within bounds."""
-
-    tree: CountTree
-    first: int
-    last: int
-    noise: GaussianNoise
-    unit: float = 1.0
-    lower: float = -math.inf
-    upper: float = math.inf
-
-    @property
-    def approximate(self) -> bool:
-        """Only a single draw is not."""
-        return self._spread().number > 1 or self.unit != 1
-
-    def standard_error(self) -> float:
-        """The root of Σ wᵢ² variances, or what the bounds leave of it."""
-        spread = self.noise.standard_error() * math.sqrt(self._spread().squares)
-        return min(self.unit * spread, (self.upper - self.lower) / 2)
-
-    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
-        """value ± what the draws stay within, cut at the bounds."""
-        if not self.approximate:
-            return self.noise.interval(value, confidence)
-        spread = self.noise.standard_error() * math.sqrt(self._spread().squares)
-        t: Number = self.unit * spread * normal_quantile(confidence)
-        if type(value) is int:
-            t = math.ceil(t)
-        return max(self.lower, value - t), min(self.upper, value + t)
-
-    def _spread(self) -> Spread:
-        return self.tree.spread(self.first, self.last)
 
 
 @dataclass(frozen=True)
@@ -175,7 +146,7 @@ class RangeNoise:
     tree: CountTree
     first: int
     last: int
-    scale: Fraction
+    scale: Fraction | GaussianNoise
     unit: float = 1.0
     lower: float = -math.inf
     upper: float = math.inf
@@ -187,15 +158,23 @@ class RangeNoise:
 
     def standard_error(self) -> float:
         """The root of Σ wᵢ² variances, or what the bounds leave of it."""
-        spread = deviation(self.scale) * math.sqrt(self._spread().squares)
+        spread = self._deviation() * math.sqrt(self._spread().squares)
         return min(self.unit * spread, (self.upper - self.lower) / 2)
 
     def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
         """value ± what the draws stay within, cut at the bounds."""
-        t: Number = self.unit * spread_quantile(self._spread(), self.scale, confidence)
+        t: Number = self.unit * self._quantile(confidence)
         if type(value) is int:
             t = math.ceil(t - 0.5)  # a sum of integers: to the middle between two of them
         return max(self.lower, value - t), min(self.upper, value + t)
+
+    def _deviation(self) -> float:
+        return deviation(self.scale) if isinstance(self.scale, Fraction) else self.scale.standard_error()
+
+    def _quantile(self, confidence: Fraction) -> float:
+        if isinstance(self.scale, Fraction):
+            return spread_quantile(self._spread(), self.scale, confidence)
+        return self.scale.of_sum(self._spread(), confidence)
 
     def _spread(self) -> Spread:
         return self.tree.spread(self.first, self.last)
