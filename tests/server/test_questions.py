@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import fpinq as fp
 from fpinq.model.epsilon import Epsilon
+from fpinq.model.expressions import Type
 from fpinq.model.notions import Rho
 from fpinq.model.queries import SimpleQuery
 from fpinq.runtime.mechanisms import draw
@@ -436,6 +437,45 @@ def test_an_answer_is_listed_when_its_reply_leaves_and_not_before(tmp_path: Path
         assert live.left() == 4 - Fraction(1, 10)
         assert shown - began >= 0.4, "a count takes milliseconds, and is told at the quantum"
         assert live.send("GET", "/questions/soon", token=token).json["answer"] is not None
+
+
+# ── neighbours ───────────────────────────────────────────────────────────────────────
+
+
+def test_all_that_is_told_is_the_same_on_neighbouring_data_but_for_the_answers(tmp_path: Path) -> None:
+    """With mechanisms that draw the same whatever was measured, every byte is."""
+    without = [row for row in PEOPLE if row is not PEOPLE[7]]
+    told = [
+        _told(tmp_path / name, rows)
+        for name, rows in (("with", PEOPLE), ("without", without), ("empty", PEOPLE[:1]))
+    ]
+    assert all(status == 200 for status, _ in told[0][: 3 * len(QUESTIONS)])
+    assert told[0] == told[1] == told[2]
+
+
+def the_same(query: SimpleQuery, measured: Any, epsilon: Fraction) -> Any:
+    """What is drawn whatever was measured, in the form that the query has."""
+    return 0 if query.mechanism == "choice" and query.alone else (7,) * query.integers
+
+
+def _told(folder: Path, rows: Any) -> list[tuple[int, bytes]]:
+    folder.mkdir()
+    schema = {"age": Type.INT64, "gender": Type.INT64, "name": Type.STRING}
+    with serve(folder, people(1000, rows, columns=COLUMNS, schema=schema), mechanism=the_same) as live:
+        token = live.token()
+        wrong = [
+            {"kind": "sum", "of": "name"},
+            {"kind": "count", "epsilon": 5000},
+            {"kind": "sum", "of": "1 / 0"},
+        ]
+        found: list[tuple[int, bytes]] = []
+        for number, question in enumerate([*QUESTIONS, *wrong]):
+            body = {"table": "people", "epsilon": "1/10", "request_id": f"q{number}", **question}
+            for path in ("/quotes", "/questions", "/questions?format=csv"):
+                reply = live.send("POST", path, body, token)
+                found.append((reply.status, reply.body))
+        found.append((0, live.send("GET", "/me", token=token).body))
+        return found
 
 
 # ── ρ ────────────────────────────────────────────────────────────────────────────────
