@@ -1,5 +1,6 @@
 """Programs and sessions under budgets of every notion."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -195,3 +196,22 @@ def test_what_keys_cost_of_a_delta_is_shared_by_the_sessions() -> None:
     assert own is not None
     assert others is not None
     assert (own.keys[Root("A")], others.keys[Root("A")]) == (3 * SMALL, SMALL)
+
+
+def test_a_budget_that_was_written_down_implies_what_it_was_stated_as() -> None:
+    """Less than that, too: a conversion may get better, and what was promised stays."""
+    whole = approximate(1, SMALL)
+    assert isinstance(whole.amount, Rho)
+    less = replace(whole, amount=Rho(whole.amount.amount / 2))
+    for budget in (whole, less, approximate(1, SMALL, SMALL), rho("1/50"), ONE):
+        take(take(NOTHING, Began("0" * 32)), Registered("A", SCHEMA, budget))
+    for wrong in (
+        Rho(Fraction(-1)),
+        Fraction(-1),
+        replace(whole, amount=Rho(2 * whole.amount.amount)),
+        replace(whole, amount=Rho(Fraction(-1))),
+        replace(whole, amount=ONE),
+        replace(whole, delta=ONE),
+    ):
+        with pytest.raises(NotAsRecorded, match="does not imply"):
+            take(take(NOTHING, Began("0" * 32)), Registered("A", SCHEMA, wrong))

@@ -118,6 +118,18 @@ def total(number: object) -> Total:
     return stated
 
 
+def holds(promised: Total) -> bool:
+    """Whether a budget that was written down is one, and implies the (ε, δ) that it says it was stated as."""
+    if not isinstance(promised, Approximate):
+        return amount_of(promised) >= 0
+    try:
+        again = approximate(promised.epsilon, promised.delta, promised.keys_delta)
+    except BadEpsilon:
+        return False
+    same = is_concentrated(promised) == is_concentrated(again)
+    return same and 0 <= amount_of(promised) <= amount_of(again)
+
+
 def stated(given: object) -> object:
     """What a text says, where it names a notion: "rho 1/50", or "epsilon 1 delta 1e-9"."""
     words = given.split() if type(given) is str else []

@@ -42,6 +42,7 @@ from fpinq.model.errors import (
 from fpinq.model.events import Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
 from fpinq.model.frozen import dataclass
 from fpinq.model.maps import put, updated, without
+from fpinq.model.notions import holds
 from fpinq.model.plans import RootTable, roots_of
 from fpinq.model.semantics import Configuration, Label, Measure, Rule, Table, Transition, step_closed
 from fpinq.model.units import amount, less, units
@@ -206,6 +207,8 @@ def registered(budgets: Budgets, root: Registered, number: int) -> Budgets:
     """One more data set, of which nothing is spent; it has one budget, whatever it is called."""
     if root.name in budgets.roots:
         raise NotAsRecorded(f"{root.name!r} has a second budget")
+    if not holds(root.budget):
+        raise NotAsRecorded(f"the budget of {root.name!r} does not imply what it was stated as")
     try:
         known(budgets, root)
     except ProgramError as error:
