@@ -40,7 +40,8 @@ lint: .venv/installed
 
 test: lint
 	$(BIN)/python -m pytest -n 2 tests/model tests/traces --cov=fpinq.model --cov-report=term-missing:skip-covered --cov-fail-under=100
-	$(BIN)/python -m pytest -rs -n 2 --ignore=tests/model --ignore=tests/traces
+	@command -v chromium >/dev/null || echo "no chromium: the tests of the page are skipped"
+	$(BIN)/python -m pytest -n 3 --ignore=tests/model --ignore=tests/traces
 
 check: .venv/installed
 	$(BIN)/fpinq check

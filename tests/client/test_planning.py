@@ -41,7 +41,7 @@ def test_an_error_prints(data: fp.Table) -> None:
     assert repr(data.expected_error(fp.count(), 0.1)) == "<± 30, ε = 0.1>"
     assert str(data.expected_error(fp.histogram(_.age), 0.1)) == "± 30 for each bin"
     average = str(data.expected_error(fp.average(_.age), 0.1))
-    assert average == "at most 1,640 divided by the number of records"
+    assert average == "at most 1,644 divided by the number of records"
     once = str(data.expected_error(fp.average(_.age, once=True), 0.1))
     assert once == "at most 1,556 divided by the number of records"
     assert "if 1,000 records" in str(data.expected_error(fp.average(_.age), 0.1, size=1000))

@@ -248,7 +248,7 @@ def test_the_command_upgrades_once_and_says_what_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = placed(str(tmp_path / "people.ledger"))
-    assert main(["ledger", "verify", place]) == 2
+    assert main(["ledger", "verify", place]) == 6
     assert "fpinq ledger upgrade" in capsys.readouterr().err
     assert main(["ledger", "upgrade", place]) == 0
     printed = capsys.readouterr().out

@@ -262,7 +262,7 @@ def test_show_is_the_trace_in_the_paper_s_notation(path: Path, capsys: Any) -> N
 
 def test_a_ledger_that_is_not_there_is_not_made(tmp_path: Path, capsys: Any) -> None:
     for what in ("show", "verify", "head"):
-        assert main(["ledger", what, str(tmp_path / "none.ledger")]) == 2
+        assert main(["ledger", what, str(tmp_path / "none.ledger")]) == 6
     assert not os.listdir(tmp_path)
 
 

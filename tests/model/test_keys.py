@@ -14,7 +14,7 @@ from fpinq.model.actions import AskBudget, Partition, Query
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadAction, BadExpression, BadPartition, ProgramError
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
-from fpinq.model.keys import MAX_PARTS, Product, has_duplicates, values_of
+from fpinq.model.keys import MAX_PARTS, Listed, Product, has_duplicates, values_of
 from fpinq.model.nesting import deepest
 from fpinq.model.notation import show_action
 from fpinq.model.plans import RootTable, Term
@@ -223,3 +223,10 @@ def test_keys_beyond_counting_are_refused(keys: Any) -> None:
 def test_a_listed_key_has_thirty_columns_at_the_most() -> None:
     with pytest.raises(BadPartition, match="at most 30 columns"):
         check_partitioning(Partitioning((Column("a"),) * 31, ((1,) * 31,)), Schema.of({"a": Type.INT64}))
+
+
+def test_listed_keys_are_found_by_their_columns_and_others_are_none_of_them() -> None:
+    keys = Listed([("a", 1), ("b", 1), ("a", 2)])
+    rows = [("a", 2), ("b", 2), ("c", 1), ("a", 1), ("b", 1)]
+    assert list(keys.numbers(list(zip(*rows, strict=True)))) == [2, -1, -1, 0, 1]
+    assert len(Listed([("a", 1), ("a", 1)])) == 1
