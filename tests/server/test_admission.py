@@ -301,12 +301,14 @@ def test_the_same_query_of_all_parts_is_limited_as_one_for_each(query: SimpleQue
 def test_what_one_query_adds_up_of_every_record_is_limited() -> None:
     products = CrossMoments((CLAMP, CLAMP), (1, 1), 1, (0, 0))
     values = Tally(Column("age"), (Literal.of(1), Literal.of(2), Literal.of(3)))
-    Limits(candidates=7).check_queries([products, values], 1)
-    Limits(candidates=4).check_queries([products] * 9, 1)  # the same sums, of all parts at once
-    Limits(candidates=4).check_queries([products], 9)
-    Limits(candidates=1).check_queries([Sum(CLAMP), Sum(Clamp(Column("age"), 0, 5))], 1)  # in one column
+    Limits(sums=7).check_queries([products, values], 1)
+    Limits(sums=4).check_queries([products] * 9, 1)  # the same sums, of all parts at once
+    Limits(sums=4).check_queries([products], 9)
+    Limits(sums=1).check_queries([Sum(CLAMP), Sum(Clamp(Column("age"), 0, 5))], 1)  # in one column
+    with pytest.raises(TooLarge, match="adds up at most 2500"):  # a choice has a sum for each candidate
+        Limits().check_queries([Choice(tuple(Clamp(Column("age"), 0, i) for i in range(1, 2502)))], 1)
     with pytest.raises(TooLarge, match="adds up at most 6"):
-        Limits(candidates=6).check_queries([products, values], 1)
+        Limits(sums=6).check_queries([products, values], 1)
 
 
 @pytest.mark.parametrize("keys", [range(11), tuple(range(11)), tuple(range(0, 22, 2))], ids=repr)
