@@ -38,7 +38,7 @@ class Limits:
     parts: int = 10_000
     released_integers: int = 1_000_000
     candidates: int = 10_000
-    sums: int = 2_500  # DuckDB plans them in the square of their number, about 2 s, and cannot be stopped then
+    sums: int = 2_500  # DuckDB plans them in their square, about 2 s, and cannot be stopped then
     fractions: int = 1_000
     literal_rows: int = 10_000
     name_characters: int = 200
