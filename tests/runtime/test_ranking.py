@@ -209,10 +209,10 @@ def looked_at(points: int, epsilon: Fraction, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_choice_among_many_points_looks_at_the_near_ones_only(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = (looked_at(points, Fraction(1), monkeypatch) for points in (10_000, 100_000))
-    assert many <= 1.2 * few
+    assert many <= 2 * few + 50  # about ten each, which are drawn: all would be ten times as many
 
 
 def test_at_a_small_epsilon_too(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = (looked_at(points, Fraction(1, 500), monkeypatch) for points in (50_000, 500_000))
-    assert many <= 1.2 * few
+    assert many <= 1.5 * few
     assert many < 50_000
