@@ -19,9 +19,12 @@ MODEL = HERE.parents[1] / "src" / "fpinq" / "model"
 # The rules and the accounting. Expressions, queries and the work bound have suites of their own.
 MODULES = (
     "accounts",
+    "books",
     "closed",
     "keys",
     "maps",
+    "notions",
+    "partitions",
     "plans",
     "semantics",
     "sessions",
@@ -40,6 +43,8 @@ TESTS = (
     "test_maps",
     "test_alike",
     "test_keys",
+    "test_books",
+    "test_notions",
 )
 SUITE = [
     *(str(HERE.parent / "model" / f"{name}.py") for name in TESTS),
