@@ -123,6 +123,16 @@ def test_what_is_no_workload_is_refused(wrong: Any) -> None:
         wrong()
 
 
+@pytest.mark.parametrize("at", [fp.rho("1/100"), 0.5])
+def test_a_distinct_count_in_a_workload_counted_all_records(at: Any) -> None:
+    table = protected(fp.rho(1) if isinstance(at, type(LARGE)) else 1)
+    with pytest.raises(fp.BadQuery, match=r"distinct count of a: .* ask it by itself"):
+        table.query(at, fp.workload([fp.count(), fp.distinct_count("a")]))
+    with pytest.raises(fp.BadQuery, match="ask it by itself"):
+        table.query(at, fp.workload([fp.distinct_count("c")]), by="b")
+    assert table.remaining == 1
+
+
 def test_the_error_of_a_workload_is_known_before_paying() -> None:
     table = protected()
     marginals = fp.workload(fp.marginals(["a", "b", "c"]))

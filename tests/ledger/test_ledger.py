@@ -4,6 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +30,7 @@ from fpinq.model.accounts import certify, remaining
 from fpinq.model.actions import AskBudget, AskPrice, AskScale, Assign, Partition, Query, Silent
 from fpinq.model.errors import BadData, DataChanged, LedgerError, ProgramError, UnknownTable
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.notions import Rho
 from fpinq.model.queries import Count
 from fpinq.model.semantics import BOTTOM, TAU, Measure, Told
 from fpinq.model.sessions import configuration as configuration_of
@@ -208,6 +210,17 @@ def test_odd_fractions_never_add_up_to_more_than_the_budget_and_stay_small(opene
     other.register("people", AGES, "1/97")
     assert other.act("s", count("1/97")).rule == "Query"
     assert left(other, "s") == 0
+
+
+@pytest.mark.parametrize("number", [0.5, Decimal("0.5"), 2, "1/2"])
+def test_a_rho_that_equalled_its_exact_number_made_a_ledger_nobody_could_read(
+    number: Any, place: str, opened: Any
+) -> None:
+    ledger = people(opened(place), Rho(Fraction(3)))
+    acted = ledger.act("s", Query("people", Rho(number), (Count(),)))
+    assert acted.charged == {"people": Fraction(number)}
+    replay(ledger.entries())
+    assert left(opened(place)) == 3 - Fraction(number)
 
 
 def test_a_budget_of_any_size_fits_the_column() -> None:

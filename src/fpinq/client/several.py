@@ -10,7 +10,7 @@ together and they come from one measurement:
 It is one action of the kernel: all of it is charged, or nothing is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from math import floor, gcd, inf, lcm
@@ -74,12 +74,7 @@ class Several(Inquiry[Named]):
         return Several({name: query.traced(subject) for name, query in self.queries.items()}, self.weights)
 
     def derive(self, table: Facts) -> Facts:
-        for name, query in self.queries.items():
-            if query.derive(table) is not table:
-                raise BadQuery(
-                    f"{name}: this is asked of a table that is made of this one first, so ask it by itself"
-                )
-        return table
+        return of_itself(table, self.queries.items())
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Named]:
         measured = self.measured(subject, epsilon)
@@ -168,6 +163,16 @@ def whole_weights(weights: Sequence[Fraction]) -> tuple[int, ...]:
     common = lcm(*(weight.denominator for weight in weights))
     whole = [int(weight * common) for weight in weights]
     return tuple(number // gcd(*whole) for number in whole)
+
+
+def of_itself(table: Facts, queries: Iterable[tuple[str, Inquiry[Any]]]) -> Facts:
+    """The table, if all of these are asked of itself; BadQuery names one that is not."""
+    for name, query in queries:
+        if query.derive(table) is not table:
+            raise BadQuery(
+                f"{name}: this is asked of a table that is made of this one first, so ask it by itself"
+            )
+    return table
 
 
 def apart_of(several: primitives.Several, released: tuple[int, ...]) -> list[Released]:

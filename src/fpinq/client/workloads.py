@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.concentrated import gaussian_noise, prepare_at_rho, prepares_at_rho
+from fpinq.client.facts import Facts
 from fpinq.client.histograms import total_of
 from fpinq.client.planning import Anything, ExpectedError, checked_size
 from fpinq.client.queries import Inquiry, Prepared, integers, laplace_noise
 from fpinq.client.rows import Cell, constant, plain
-from fpinq.client.several import apart_of
+from fpinq.client.several import apart_of, of_itself
 from fpinq.client.shorthand import if_else
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, Uncertainty
@@ -148,6 +149,9 @@ class Workload(Inquiry["WorkloadAnswers"]):
     def traced(self, subject: Subject) -> "Workload":
         """The same, with every function called, once."""
         return Workload(tuple(query.traced(subject) for query in self.queries))
+
+    def derive(self, table: Facts) -> Facts:
+        return of_itself(table, [(query.words(), query) for query in self.queries])
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared["WorkloadAnswers"]:
         return self.prepare_at(subject, epsilon)

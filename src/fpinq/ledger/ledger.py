@@ -697,7 +697,7 @@ def _exactly(action: Action) -> Action:
     """The action with its ε or ρ as the kernel takes it: an exact rational."""
     if isinstance(action, Query | AskPrice):
         exact = asked_at(action.epsilon)
-        if type(action.epsilon) is not type(exact) or exact != action.epsilon:
+        if exact is not action.epsilon:  # what is equal may be of another class: ρ = 0.5 has no form
             return replace(action, epsilon=exact)
     return action
 
