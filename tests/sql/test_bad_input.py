@@ -30,6 +30,10 @@ BIG = {
     "commas": "SELECT " + "," * 9_000 + " FROM people",
     "literal": f"SELECT COUNT(*) FROM people WHERE city = '{'x' * 66_000}'",
     "digits": f"SELECT COUNT(*) FROM people WHERE age = {'9' * 20_000}",
+    "digits beside an answer": f"SELECT COUNT(*) + {'9' * 5_000} FROM people",
+    "digits of a limit": f"SELECT COUNT(*) FROM people LIMIT {'9' * 5_000}",
+    "blanks in a hint": f"SELECT /*+ at_most({' ' * 60_000} x */ COUNT(*) FROM people",
+    "words in a hint": f"SELECT /*+ {'at_most ' * 8_000} x */ COUNT(*) FROM people",
 }
 
 TRICKS = [
@@ -81,6 +85,9 @@ TRICKS = [
     "SELECT COUNT(*) FILTER (WHERE COUNT(*) > 3) FROM people",
     "SELECT SUM(SUM(age)) FROM people",
     "SELECT AVG(MEDIAN(age)) FROM people",
+    # There is always a row of an aggregate, and none of LIMIT 0: both were taken for a plain EXISTS.
+    "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT COUNT(*) FROM visits v WHERE v.pid = p.pid)",
+    "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid = p.pid LIMIT 0)",
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from server.live import Live, Reply, people, serve
 
+LISTED = ", ".join(map(str, range(101)))
 COLUMNS = {"age": {"bounds": [0, 110]}, "gender": {"keys": [0, 1]}}
 
 
@@ -76,6 +77,40 @@ def test_a_budget_too_small_and_a_frozen_data_set_refuse_before_anything_is_writ
     assert ask(live, live.token(), statement, epsilon="10000001").code == "budget_exceeded"
     assert ask(live, live.token("carol"), statement, epsilon="1/2").code == "budget_exceeded"
     assert live.left() == 10**7
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        # The second query has less of ε than a query may have here.
+        ("SELECT /*+ weight(d, 1/100000000000) */ COUNT(*) AS n, COUNT(DISTINCT name) AS d FROM people",
+         "bad_epsilon"),
+        # The second level has too many parts.
+        (f"SELECT COUNT(*) FROM people WHERE age IN ({LISTED}) AND LENGTH(name) IN ({LISTED}) "
+         "GROUP BY GROUPING SETS ((age), (age, LENGTH(name)))", "too_large"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_in_a_later_query_is_refused_before_the_first(
+    live: Live, statement: str, code: str
+) -> None:
+    """The first was charged, and then the second was refused: nothing was answered."""
+    head = live.house.ledger.head()
+    assert ask(live, live.token(), statement, epsilon="1").code == code
+    assert live.left() == 10**7
+    assert live.house.ledger.head() == head
+
+
+def test_different_values_by_many_keys_are_many_queries_and_refused(live: Live) -> None:
+    """Each waits for the quantum: ten thousand held a thread for hours. Questions had a limit."""
+    by_age = f"SELECT age, COUNT(DISTINCT name) FROM people WHERE age IN ({LISTED}) GROUP BY age"
+    head = live.house.ledger.head()
+    assert ask(live, live.token(), by_age).code == "too_large"
+    assert live.house.ledger.head() == head
+
+
+def test_a_request_id_with_half_of_a_character_is_no_mistake_of_the_server(live: Live) -> None:
+    reply = ask(live, live.token(), "SELECT COUNT(*) FROM people", request_id="a\ud800")
+    assert (reply.status, live.left()) == (400, 10**7)
 
 
 def test_rows_are_told_as_csv(live: Live) -> None:

@@ -1,8 +1,9 @@
 """Asking what a statement says: ε is shared, what can come from one measurement does, rows are made of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from fpinq.client.amounts import plain_amount
@@ -56,14 +57,40 @@ def exactly(epsilon: object) -> Amount:
     return asked_at(plain_amount(epsilon))
 
 
-def ask(plan: Plan, given: object) -> Line | Result:
-    """The rows of a statement. Missing metadata and a budget too small are found before any charge."""
+def _shared(plan: Plan, given: object) -> tuple[Amount, list[Share]]:
+    """An exact ε and its shares; missing metadata and a budget too small are found here."""
     if plan.missing:
         raise plan.missing[0]
     epsilon = exactly(given)
     split_in = shares(plan, epsilon)
     if len(plan.levels) * len(split_in) > 1:  # all of it, or nothing: one query sees to that itself
         refuse_unless_it_fits(plan.table.facts, epsilon)
+    return epsilon, split_in
+
+
+def each_query(plan: Plan, given: object) -> Iterator[Callable[[], object]]:
+    """The queries of a statement one by one, to be tried where nothing is charged: each may be refused."""
+    _, split_in = _shared(plan, given)
+    source = _with_listed_keys(plan)
+    for level in plan.levels:
+        found: Found = {key: {} for key in _keys(plan, level)}
+        for share in split_in:
+            yield partial(_ask, plan, source, level, share, found)
+
+
+def number_of_queries(plan: Plan, given: object) -> int:
+    """How many queries a statement is; of different values, those of each key are one."""
+    split_in = shares(plan, exactly(given))
+    one_by_one = sum(
+        isinstance(plan.aggregates[name].query, DistinctCount) for share in split_in for name in share.names
+    )
+    at_once = len(split_in) - one_by_one
+    return sum(at_once + one_by_one * len(_keys(plan, level)) for level in plan.levels)
+
+
+def ask(plan: Plan, given: object) -> Line | Result:
+    """The rows of a statement. Missing metadata and a budget too small are found before any charge."""
+    epsilon, split_in = _shared(plan, given)
     source = _with_listed_keys(plan)
     split: list[tuple[tuple[str, ...], Fraction | Rho]] = []
     charges: list[Charged] = []

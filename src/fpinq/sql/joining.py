@@ -13,6 +13,7 @@ from fpinq.model.expressions import Column, Expression, Value
 from fpinq.model.frozen import dataclass
 from fpinq.model.operators import evaluate
 from fpinq.model.transformations import First
+from fpinq.sql.aggregates import has_aggregate
 from fpinq.sql.expressions import cell
 from fpinq.sql.relations import (
     Reader,
@@ -405,6 +406,10 @@ def _existing(reader: Reader, whole: Relation, node: exp.Exists) -> tuple[Relati
     query = node.this
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("having"):
         raise reader.error("EXISTS takes SELECT … FROM … WHERE outer.id = inner.id", node)
+    if any(map(has_aggregate, query.expressions)) or query.args.get("limit") or query.args.get("offset"):
+        raise reader.error(
+            "in EXISTS leave out aggregates, of which there is always a row, and LIMIT and OFFSET", node
+        )
     inner_reader = with_ctes(reader, query)
     where = query.args.get("where")
     tests = [] if where is None else conjuncts(where.this)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -48,6 +49,7 @@ MOST_BINS = 10_000
 # Questions of which each part is asked by itself have at most so many parts.
 MOST_ONE_BY_ONE = 100
 NUMBER_CHARACTERS = 100
+LONGEST_EXPONENT = 400
 
 
 @dataclass(frozen=True)
@@ -324,9 +326,17 @@ def _exactly(number: Number, error: type[ProgramError] = BadQuery) -> Any:
             raise error("numbers are finite")
         return number
     try:
-        return Fraction(number)
-    except (ValueError, ZeroDivisionError):
-        raise error(f'{number[:40]!r} is not a number, such as 0.1 or "1/3"') from None
+        found = Fraction(number) if "/" in number else _of_decimal(Decimal(number))
+    except (ValueError, ArithmeticError):
+        found = None
+    if found is None:
+        raise error(f'{number[:40]!r} is not a number, such as 0.1 or "1/3"')
+    return found
+
+
+def _of_decimal(number: Decimal) -> Fraction | None:
+    """A decimal exactly, if it is not far larger or smaller than doubles are: 1e999999999 is a short text."""
+    return exact.rational(number) if abs(number.adjusted()) <= LONGEST_EXPONENT else None
 
 
 def _edge(number: Number) -> int | float:

@@ -17,13 +17,15 @@ from fpinq.client.catalog import Catalog
 from fpinq.client.columns import needed
 from fpinq.ledger.errors import BadWire, RequestReused
 from fpinq.model.errors import BudgetExceeded, ProgramError
+from fpinq.model.expressions import is_text
 from fpinq.runtime.deadline import within
+from fpinq.runtime.refusals import TooLarge
 from fpinq.server import replies
 from fpinq.server.bearers import Analyst
 from fpinq.server.house import House
 from fpinq.server.questions.answering import CONFIDENCE, allowances, exactly, number, session_of, value
 from fpinq.server.questions.kept import Questions
-from fpinq.server.questions.question import REQUEST_ID_CHARACTERS
+from fpinq.server.questions.question import MOST_ONE_BY_ONE, REQUEST_ID_CHARACTERS
 from fpinq.server.questions.routes import CSV, JSON, Asking, cell, wants_csv
 from fpinq.server.questions.systems import OnLedger, OnPaper, Quoted
 from fpinq.server.tokens import Bearer
@@ -135,19 +137,25 @@ def _on_paper(house: House, analyst: str, statement: str, epsilon: Any) -> Expla
 
 
 def _check(house: House, analyst: str, statement: str, epsilon: Any) -> None:
-    """The statement on paper, up to its first query: its mistakes, ⊥, and data sets that are frozen."""
-    from fpinq.sql.asking import ask
+    """Every query of the statement on paper: its mistakes, ⊥, limits, and data sets that are frozen."""
+    from fpinq.sql.asking import each_query, number_of_queries
     from fpinq.sql.front import planned
 
     paper = OnPaper(house, analyst)
     with within(house.limits.query_seconds):
         plan = planned(statement, Catalog(paper))
         paper.check_thawed(set(plan.table.facts.roots))
-        try:
-            ask(plan, epsilon)
-        except Quoted:
-            if paper.refused:
-                raise BudgetExceeded("it costs more than is left. Nothing was charged") from None
+        if not plan.missing and number_of_queries(plan, epsilon) > MOST_ONE_BY_ONE:
+            raise TooLarge(
+                f"this statement is more than {MOST_ONE_BY_ONE} queries, one after the other: "
+                "COUNT(DISTINCT …) is one for each key, and so is each grouping set"
+            )
+        for query in each_query(plan, epsilon):
+            try:
+                query()
+            except Quoted:
+                if paper.refused:
+                    raise BudgetExceeded("it costs more than is left. Nothing was charged") from None
 
 
 def _read(body: Mapping[str, Any]) -> tuple[str, Any, str]:
@@ -159,7 +167,7 @@ def _read(body: Mapping[str, Any]) -> tuple[str, Any, str]:
     if not isinstance(statement, str):
         raise BadWire("'statement' is missing, or is no text")
     if request is not None and (
-        not isinstance(request, str) or not 0 < len(request) <= REQUEST_ID_CHARACTERS
+        not isinstance(request, str) or not 0 < len(request) <= REQUEST_ID_CHARACTERS or not is_text(request)
     ):
         raise BadWire(f"'request_id' is a text of at most {REQUEST_ID_CHARACTERS} characters")
     return statement, body.get("epsilon"), str(request or "")
