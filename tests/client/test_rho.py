@@ -245,3 +245,17 @@ def test_a_table_says_in_which_notion_its_budget_is() -> None:
     assert "ρ = 1 costs     ρ = 4" in str(twice.concat(twice))
     assert "ρ" not in str(protected(1))
     assert "ρ" not in str(protected(1).concat(protected(fp.rho(1))))
+
+
+def test_what_an_epsilon_left_of_a_sub_budget_in_rho_could_not_be_split() -> None:
+    table = fp.protect([{"a": 1}], budget=fp.rho(1), schema={"a": "int64"})
+    whole = fp.Budget("1/2")
+    table.with_budget(whole).noisy_count(0.3)
+    left = whole.remaining
+    assert left == Fraction(1, 2) - table.price(0.3)
+    halves = whole.split(2)
+    assert [half.amount for half in halves] == [left / 2] * 2
+    assert whole.remaining == 0
+    with pytest.raises(fp.BudgetExceeded):
+        table.with_budget(halves[0]).noisy_count(fp.rho("1/4"))
+    table.with_budget(halves[0]).noisy_count(fp.rho("1/5"))

@@ -66,8 +66,9 @@ class Budget:
             if len(shares) == 1 and type(shares[0]) is int:
                 if shares[0] < 1:
                     raise BadEpsilon("a budget splits into one or more shares")
-                shares = (self.remaining / shares[0],) * shares[0]
-            budgets = [Budget(share) for share in (shares or named.values())]
+                budgets = [_of(self.remaining / shares[0]) for _ in range(shares[0])]
+            else:
+                budgets = [Budget(share) for share in (shares or named.values())]
             total = sum((budget.amount for budget in budgets), ZERO)
             if total > self.remaining:
                 raise BadEpsilon(f"the shares add up to {total}, and {self.remaining} is left to split")
@@ -75,3 +76,10 @@ class Budget:
         for budget in budgets:
             budget._parent = self
         return MappingProxyType(dict(zip(named, budgets, strict=True))) if named else tuple(budgets)
+
+
+def _of(amount: Fraction) -> Budget:
+    """A budget of what was reckoned: what an ε leaves of a ρ has more digits than a program may write."""
+    budget = Budget(0)
+    budget.amount = amount
+    return budget
