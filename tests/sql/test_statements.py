@@ -263,3 +263,23 @@ def test_decimals_are_exact_where_floats_are_not(town: dict[str, Any]) -> None:
     statement = "SELECT COUNT(*) AS n FROM (VALUES (0.07)) AS t(x) WHERE x <= 0.06 + 0.01"
     with without_noise():
         assert fp.sql(statement, epsilon=1, **town).value == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        # v.pid was taken for p.pid, which is never null.
+        "SELECT COUNT(v.pid) AS n FROM people p LEFT JOIN visits v USING (pid)",
+        "SELECT COUNT(*) AS n FROM people p LEFT JOIN visits v USING (pid) WHERE v.pid IS NULL",
+        "SELECT COUNT(pid) AS n FROM people p LEFT JOIN visits v USING (pid)",
+        "SELECT COUNT(v.pid) AS n FROM people p JOIN visits v USING (pid) JOIN people q ON q.pid = v.pid",
+        "SELECT COUNT(pid) AS n FROM (SELECT * FROM people p JOIN visits v USING (pid)) t",
+        # A null in the list, and no list at all, were taken for a list without.
+        "SELECT COUNT(*) AS n FROM people WHERE city NOT IN (SELECT IF(size > 2, town, NULL) FROM regions)",
+        "SELECT COUNT(*) AS n FROM people WHERE city NOT IN (SELECT town FROM regions WHERE size > 100)",
+    ],
+)
+def test_nulls_of_left_joins_and_of_not_in_are_what_duckdb_says(statement: str) -> None:
+    with without_noise():
+        found = fp.sql(statement, epsilon=10**6, **protected())
+    assert found["n"].value == in_duckdb().execute(statement).fetchall()[0][0]

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from fpinq.client.joins import every_pair, first, joined_inside
 from fpinq.client.keys import public_rows
-from fpinq.client.rows import Cell, Row
+from fpinq.client.rows import Cell, Row, constant
 from fpinq.model.expressions import Column, Expression, Value
 from fpinq.model.frozen import dataclass
 from fpinq.model.operators import evaluate
@@ -21,6 +21,7 @@ from fpinq.sql.relations import (
     conjuncts,
     filtered,
     names_in,
+    of_row,
     placed,
     source_of,
     subquery,
@@ -157,7 +158,7 @@ def _explicit(reader: Reader, join: exp.Join, left: Relation, right: Relation) -
     using = join.args.get("using") or []
     if using:
         pairs: list[Pair] = [(exp.Column(this=each.copy()), exp.Column(this=each.copy())) for each in using]
-        return _merged(_join(reader, join, left, right, pairs, outer), using)
+        return _merged(_join(reader, join, left, right, pairs, outer), using, outer)
     on = join.args.get("on")
     if on is None:
         raise reader.error("a JOIN needs ON or USING: on which keys?", join.this)
@@ -179,14 +180,16 @@ def _explicit(reader: Reader, join: exp.Join, left: Relation, right: Relation) -
     return filtered(reader, whole, rest)
 
 
-def _merged(whole: Relation, using: Sequence[exp.Identifier]) -> Relation:
-    """Keys that USING names are one column."""
+def _merged(whole: Relation, using: Sequence[exp.Identifier], outer: bool) -> Relation:
+    """Keys that USING names are one column, the left one; of a LEFT JOIN, v.id is null where v has none."""
     first_of: dict[str, str] = {}
     names = []
     for name in whole.names:
-        key = next((each.name for each in using if alike(each.name, name.name)), None)
-        if key is not None:
-            name = replace(name, column=first_of.setdefault(key.lower(), name.column))
+        key = next((each.name.lower() for each in using if alike(each.name, name.name)), None)
+        if key is not None and key in first_of:
+            name = replace(name, column=name.column if outer else first_of[key], merged=True)
+        elif key is not None:
+            first_of[key] = name.column
         names.append(name)
     return replace(whole, names=tuple(names))
 
@@ -371,6 +374,12 @@ def _member(reader: Reader, whole: Relation, test: exp.Expr) -> Relation:
         columns = [exp.column(name.name, quoted=True) for name in names]
         keys = _Keys(reader, whole, right, [(a, b) for (a, _), b in zip(pairs, columns, strict=True)])
         null_keys = isinstance(node, exp.In) and not keep
+        listed = list(public_rows(right.table.facts)) if null_keys and right.public else [()]
+        if not listed:
+            return whole  # nothing is in an empty list, and that is known of a null, too
+        if (None,) in listed:  # and nothing is known to be in no list with a null in it
+            return replace(whole, table=whole.table.where(
+                lambda row: of_row(constant(False), row)))  # fmt: skip
         if null_keys:  # a null is not known to be in none
             whole = replace(whole, table=whole.table.where(
                 lambda row: ~next(iter(keys.of_left(row).values())).is_null()))  # fmt: skip

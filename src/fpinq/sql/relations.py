@@ -115,7 +115,7 @@ def items(reader: Reader, query: exp.Select, source: Relation) -> list[tuple[str
     found: list[tuple[str, exp.Expr]] = []
     for number, each in enumerate(query.expressions, 1):
         if isinstance(each, exp.Star):
-            found += [_column_of(name, each) for name in source.names]
+            found += [_column_of(name, each) for name in source.names if not name.merged]
         elif isinstance(each, exp.Column) and isinstance(each.this, exp.Star):
             of = [name for name in source.names if alike(name.table, each.table)]
             if not of:

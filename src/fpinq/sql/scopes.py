@@ -21,6 +21,8 @@ class Name:
     table: str
     name: str
     column: str
+    # USING made it one with another's: it is meant only under its table's name, v.id, and may be null.
+    merged: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,10 @@ class Relation:
     def called(self, alias: str, columns: Sequence[str] = ()) -> "Relation":
         """The same under another name, perhaps with other names of columns."""
         renamed = [*columns, *(name.name for name in self.names[len(columns) :])]
-        names = [replace(each, table=alias, name=new) for each, new in zip(self.names, renamed, strict=True)]
+        names = [
+            replace(each, table=alias, name=new, merged=False)
+            for each, new in zip(self.names, renamed, strict=True)
+        ]
         return replace(self, names=tuple(names))
 
     def row(self) -> Row:
@@ -95,7 +100,9 @@ def find(text: Text, relation: Relation, node: exp.Column) -> Name:
     """The column that a name is; BadSQL if there is none, or more than one."""
     name, table = node.name, node.table
     found = [
-        each for each in relation.names if alike(each.name, name) and (not table or alike(each.table, table))
+        each
+        for each in relation.names
+        if alike(each.name, name) and (alike(each.table, table) if table else not each.merged)
     ]
     if len({each.column for each in found}) > 1:
         tables = ", ".join(f"{each.table}.{each.name}" for each in found)
