@@ -15,6 +15,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.costs import UNITS, Costs
 from fpinq.model.errors import BadData, BadEpsilon, ProgramError
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
+from fpinq.model.notions import Rho
 from fpinq.model.plans import Plan, RootTable, Term
 from fpinq.model.queries import (
     Balance,
@@ -326,6 +327,23 @@ def test_the_work_of_the_same_query_of_all_parts_is_that_of_one_for_each(query: 
         by = Partitioning(Column("age"), keys)
         each = work_of(RootTable("t"), by, (query,) * len(keys), sizes)
         assert work_of(RootTable("t"), by, (query,), sizes) == each
+
+
+def test_quantiles_at_rho_were_admitted_that_take_four_times_as_long() -> None:
+    schema, of = Schema.of({"age": Type.INT64}), Clamp(Column("age"), 0, 10**9)
+    admission = Admission(Limits(), UNITS)
+    admission.add("t", {"t": TableSize.of(schema, 100_000, {})}, UNITS)
+
+    def check(query: SimpleQuery, at: Any) -> None:
+        admission.check(Measure(RootTable("t"), schema, None, (query,), at))
+
+    many, fewer = (Ranks(of, tuple(Fraction(i, n) for i in range(1, n))) for n in (1_000, 250))
+    check(many, Fraction(1))
+    check(fewer, Rho(Fraction(1)))
+    with pytest.raises(TooLarge, match="units of work"):
+        check(many, Rho(Fraction(1)))
+    for at in (Fraction(1), Rho(Fraction(1))):  # noise is what it was
+        check(Tree(Clamp(Column("age"), 0, 2**18), 2, 19), at)
 
 
 def test_every_query_of_the_language_is_limited_here() -> None:

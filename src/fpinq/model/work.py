@@ -71,6 +71,8 @@ from fpinq.model.transformations import (
 
 # Units for a grid point that a mechanism looks at: it is Python's work, whichever the engine.
 POINT = 2_000
+# How many times that it is to choose at ρ, where the weight of every point is reckoned.
+WEIGHED = 4
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,20 @@ class Bounds:
         self._record, self._whole = _Record(sizes, costs), _Whole(sizes, costs)
         self._costs = costs
 
-    def work(self, plan: Plan, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> Work:
-        """The work of a measurement."""
+    def work(
+        self,
+        plan: Plan,
+        by: Partitioning | None,
+        queries: Sequence[PrimitiveQuery],
+        *,
+        weighed: bool = False,
+    ) -> Work:
+        """The work of a measurement; weighed if it is at ρ."""
         record, whole = (bound.table(plan) for bound in (self._record, self._whole))
         scans = _scans(queries)
         return Work(
-            scans * record.units + _asked(self._costs, record, by, queries),
-            scans * whole.units + _asked(self._costs, whole, by, queries),
+            scans * record.units + _asked(self._costs, record, by, queries, weighed),
+            scans * whole.units + _asked(self._costs, whole, by, queries, weighed),
         )
 
 
@@ -416,7 +425,13 @@ def _joined(left: Bounded, right: Bounded) -> Lengths:
 # ── queries ──────────────────────────────────────────────────────────────────────────
 
 
-def _asked(costs: Costs, table: Bounded, by: Partitioning | None, queries: Sequence[PrimitiveQuery]) -> int:
+def _asked(
+    costs: Costs,
+    table: Bounded,
+    by: Partitioning | None,
+    queries: Sequence[PrimitiveQuery],
+    weighed: bool,
+) -> int:
     """The units to ask queries of a table: every clamp is evaluated on every row, a row is in one part.
 
     Where several are asked at once, the rows are passed, and clamps are evaluated, once for each.
@@ -432,7 +447,8 @@ def _asked(costs: Costs, table: Bounded, by: Partitioning | None, queries: Seque
         per_row += scans * _by(costs, by.expressions, table.lengths)
         if _differ(queries):
             per_row += scans * costs.comparing(_lengths_of(by.keys))
-    return table.rows * per_row + POINT * _points(table.rows, queries, parts_of(by) // len(queries))
+    parts_each = parts_of(by) // len(queries)
+    return table.rows * per_row + POINT * _points(table.rows, queries, parts_each, WEIGHED if weighed else 1)
 
 
 def _differ(queries: Sequence[PrimitiveQuery]) -> bool:
@@ -463,10 +479,17 @@ def _lengths_of(keys: Keys) -> Iterable[int]:
     return repeat(0, len(keys)) if type(keys) is range else (_longest([value]) for value in values_of(keys))
 
 
-def _points(rows: int, queries: Sequence[PrimitiveQuery], parts_each: int) -> int:
-    """How many grid points the mechanisms look at: a row has one, and the grid has only so many."""
+def _points(rows: int, queries: Sequence[PrimitiveQuery], parts_each: int, weight: int) -> int:
+    """How many grid points the mechanisms look at: a row has one, and the grid has only so many.
+
+    One that is chosen among counts as often as its weight says.
+    """
     each = [
-        [(one.passes, size(one.statistic)) for one in simple(query) if isinstance(one.statistic, Points)]
+        [
+            (one.passes * (weight if one.mechanism == "choice" else 1), size(one.statistic))
+            for one in simple(query)
+            if isinstance(one.statistic, Points)
+        ]
         for query in queries
     ]
     return min(

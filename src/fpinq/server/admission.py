@@ -71,7 +71,8 @@ class Admission:
 
     def _check_work(self, label: Measure) -> None:
         limits, costs = self._limits, self._costs_of(label.plan)
-        work = self._bounds_of(costs).work(label.plan, label.by, label.queries)
+        weighed = isinstance(label.epsilon, Rho)
+        work = self._bounds_of(costs).work(label.plan, label.by, label.queries, weighed=weighed)
         if work.record > limits.work_per_record:
             raise TooLarge(
                 f"one record could be {_shown(work.record)} units of work here, "
