@@ -71,8 +71,8 @@ from fpinq.model.transformations import (
 
 # Units for a grid point that a mechanism looks at: it is Python's work, whichever the engine.
 POINT = 2_000
-# How many times that it is to choose at ρ, where the weight of every point is reckoned.
-WEIGHED = 4
+# How many times that it is to choose at ρ, where all weights are reckoned, for fractions of 18 digits.
+WEIGHED = 12
 
 
 @dataclass(frozen=True)
