@@ -32,6 +32,8 @@ BIG = {
     "digits": f"SELECT COUNT(*) FROM people WHERE age = {'9' * 20_000}",
     "digits beside an answer": f"SELECT COUNT(*) + {'9' * 5_000} FROM people",
     "digits of a limit": f"SELECT COUNT(*) FROM people LIMIT {'9' * 5_000}",
+    "keys that are computed": "SELECT COUNT(*) FROM people JOIN (VALUES (1)) v(x) ON age = x GROUP BY "
+    + ", ".join(f"MONTH(born) * DAY(born) * 0 {'+ MONTH(born) ' * 40} + {i}" for i in range(100)),
     "blanks in a hint": f"SELECT /*+ at_most({' ' * 60_000} x */ COUNT(*) FROM people",
     "words in a hint": f"SELECT /*+ {'at_most ' * 8_000} x */ COUNT(*) FROM people",
 }

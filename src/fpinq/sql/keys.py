@@ -20,6 +20,8 @@ from fpinq.sql.scopes import Domain
 MAX_RANGE = 10_000
 # All combinations of several keys are written out: so many at the most.
 MAX_PRODUCT = 100_000
+# So many values of expressions are computed for the keys of a statement, about two seconds.
+MAX_WORK = 200_000
 
 _ALWAYS: dict[str, Sequence[Any]] = {
     "month": range(1, 13), "day": range(1, 32), "weekday": range(7), "hour": range(24), "sign": (-1, 0, 1),
@@ -30,8 +32,21 @@ _CONDITIONS = {
 }  # fmt: skip
 
 
-def finite(tree: Expression, known: Mapping[str, Known]) -> Sequence[Any] | None:
+class Work:
+    """How much may be computed to find keys: what takes longer has none that are known."""
+
+    def __init__(self) -> None:
+        self._left = MAX_WORK
+
+    def take(self, number: int) -> bool:
+        """Whether so many values more may be computed."""
+        self._left -= number
+        return self._left >= 0
+
+
+def finite(tree: Expression, known: Mapping[str, Known], work: Work | None = None) -> Sequence[Any] | None:
     """The values that an expression can have, if they are few and public: declared, or written in it."""
+    work = Work() if work is None else work
     if isinstance(tree, Literal):
         return (tree.value,)
     if isinstance(tree, Column):
@@ -43,8 +58,8 @@ def finite(tree: Expression, known: Mapping[str, Known]) -> Sequence[Any] | None
         return _ALWAYS[tree.operator]
     if tree.operator in ("if_else", "fill_null"):
         branches = tree.arguments[1:] if tree.operator == "if_else" else tree.arguments
-        return _either(finite(each, known) for each in branches)
-    return _computed(tree, known)
+        return _either(finite(each, known, work) for each in branches)
+    return _computed(tree, known, work)
 
 
 def _either(some: Iterable[Sequence[Any] | None]) -> Sequence[Any] | None:
@@ -56,11 +71,12 @@ def _either(some: Iterable[Sequence[Any] | None]) -> Sequence[Any] | None:
     return tuple(found.values())
 
 
-def _computed(tree: Apply, known: Mapping[str, Known]) -> Sequence[Any] | None:
+def _computed(tree: Apply, known: Mapping[str, Known], work: Work) -> Sequence[Any] | None:
     """Of an operator on values that are few themselves: what it makes of them."""
-    each = [finite(argument, known) for argument in tree.arguments]
+    each = [finite(argument, known, work) for argument in tree.arguments]
     known_of = [values for values in each if values is not None]
-    if len(known_of) < len(each) or prod(map(len, known_of)) > MAX_RANGE:
+    number = prod(map(len, known_of))
+    if len(known_of) < len(each) or number > MAX_RANGE or not work.take(number):
         return None
     rows = product(*known_of)
     literals = [_literals(tree.arguments, row) for row in rows]
@@ -140,10 +156,12 @@ def keys_of(
     """
     parts: list[tuple[list[int], list[tuple[Any, ...]]]] = []
     left = list(range(len(trees)))
+    work = Work()
+    values = [finite(tree, known, work) for tree in trees]
     while left:
-        best = _best(trees, left, domains, known)
+        best = _best(trees, left, domains, values)
         if best is None:
-            return [], [place for place in left if _best(trees, [place], domains, known) is None]
+            return [], [place for place in left if _best(trees, [place], domains, values) is None]
         parts.append(best)
         left = [place for place in left if place not in best[0]]
     parts.sort(key=lambda part: part[0])
@@ -160,7 +178,10 @@ def keys_of(
 
 
 def _best(
-    trees: Sequence[Expression], left: list[int], domains: Sequence[Domain], known: Mapping[str, Known]
+    trees: Sequence[Expression],
+    left: list[int],
+    domains: Sequence[Domain],
+    values: Sequence[Sequence[Any] | None],
 ) -> tuple[list[int], list[tuple[Any, ...]]] | None:
     """Of those that are left: the most that one domain covers, with the fewest rows."""
     options: list[tuple[list[int], list[tuple[Any, ...]]]] = []
@@ -171,7 +192,7 @@ def _best(
             rows = list(dict.fromkeys(tuple(row[i] for i in columns) for row in domain.rows))
             options.append((places, rows))
     for place in left:
-        values = finite(trees[place], known)
-        if values is not None:
-            options.append(([place], [(value,) for value in values[: MAX_PRODUCT + 1]]))
+        of_place = values[place]
+        if of_place is not None:
+            options.append(([place], [(value,) for value in of_place[: MAX_PRODUCT + 1]]))
     return min(options, key=lambda option: (-len(option[0]), len(option[1])), default=None)
