@@ -119,6 +119,15 @@ def test_rows_are_told_as_csv(live: Live) -> None:
     assert reply.body.decode().splitlines() == ["gender,n", "0,50", "1,50"]
 
 
+def test_a_name_that_a_spreadsheet_would_compute_stays_a_text(live: Live) -> None:
+    """A key that begins with a minus, and the names of columns, did not."""
+    statement = (
+        "SELECT name AS \"=1+1\", COUNT(*) AS n FROM people WHERE name IN ('-1+1', '-11') GROUP BY name"
+    )
+    told = live.send("POST", "/sql?format=csv", {"statement": statement, "epsilon": "1000000"}, live.token())
+    assert told.body == b"'=1+1,n\r\n'-1+1,0\r\n-11,0\r\n"
+
+
 def test_the_address_is_described(live: Live) -> None:
     described = live.send("GET", "/openapi.json", token=live.token()).json
     assert "requestBody" in described["paths"]["/sql"]["post"]

@@ -220,7 +220,7 @@ def table_of(answer: AnswerTold) -> str:
     text = StringIO()
     lines = csv.writer(text, lineterminator="\r\n")
     ends = ("low", "high", "standard_error")
-    lines.writerow([*answer["key_columns"], answer["name"], *ends])
+    lines.writerow(map(cell, [*answer["key_columns"], answer["name"], *ends]))
     for each in answer["answers"]:
         lines.writerow(
             [
@@ -233,4 +233,10 @@ def table_of(answer: AnswerTold) -> str:
 
 def cell(value: Any) -> Any:
     """A value in a spreadsheet: a text that it would take for a formula stays a text."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "@", "\t", "\r") else value
+    return f"'{value}" if isinstance(value, str) and _is_formula(value) else value
+
+
+def _is_formula(text: str) -> bool:
+    if text[:1] != "-":
+        return text[:1] in ("=", "+", "@", "\t", "\r")
+    return not (text[1:].isdecimal() or text == "-inf")  # integers that doubles would round are texts

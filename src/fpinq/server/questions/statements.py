@@ -208,7 +208,7 @@ def _table(told: Mapping[str, Any]) -> str:
 
     text = StringIO()
     lines = csv.writer(text, lineterminator="\r\n")
-    lines.writerow(told["columns"])
+    lines.writerow(map(cell, told["columns"]))
     for row in told["rows"]:
         lines.writerow([cell(each["value"] if isinstance(each, dict) else each) for each in row])
     return text.getvalue()
