@@ -101,7 +101,7 @@ def test_what_is_refused_in_a_later_query_is_refused_before_the_first(
 
 
 def test_different_values_by_many_keys_are_many_queries_and_refused(live: Live) -> None:
-    """Each waits for the quantum: ten thousand held a thread for hours. Questions had a limit."""
+    """Each waits for the quantum: ten thousand held a thread. Questions had a limit."""
     by_age = f"SELECT age, COUNT(DISTINCT name) FROM people WHERE age IN ({LISTED}) GROUP BY age"
     head = live.house.ledger.head()
     assert ask(live, live.token(), by_age).code == "too_large"
@@ -111,6 +111,16 @@ def test_different_values_by_many_keys_are_many_queries_and_refused(live: Live) 
 def test_a_request_id_with_half_of_a_character_is_no_mistake_of_the_server(live: Live) -> None:
     reply = ask(live, live.token(), "SELECT COUNT(*) FROM people", request_id="a\ud800")
     assert (reply.status, live.left()) == (400, 10**7)
+
+
+def test_a_question_and_a_statement_of_like_names_are_charged_each(live: Live) -> None:
+    """The question "sql/q" was in the session of the statement "q": it was told the answer of that one."""
+    token = live.token()
+    assert ask(live, token, "SELECT COUNT(*) AS n FROM people", request_id="q").status == 200
+    left = live.left()
+    body = {"table": "people", "kind": "count", "epsilon": "1000000", "request_id": "sql/q"}
+    assert live.send("POST", "/questions", body, token).status == 200
+    assert live.left() == left - 10**6
 
 
 def test_rows_are_told_as_csv(live: Live) -> None:

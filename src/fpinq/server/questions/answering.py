@@ -304,9 +304,10 @@ def refusal(error: ProgramError | BudgetExceeded) -> Refusal:
 # ── asking ───────────────────────────────────────────────────────────────────────────
 
 
-def session_of(house: House, analyst: str, request: str) -> str:
-    """The session of a question: its own, and the same if it is sent again."""
-    return house.sessions.named(sha256(f"{len(analyst)}/{analyst}/{request}".encode()).hexdigest(), analyst)
+def session_of(house: House, analyst: str, request: str, kind: str = "question") -> str:
+    """The session of a question or a statement: its own, and the same if it is sent again."""
+    named = f"{kind}/{len(analyst)}/{analyst}/{request}"
+    return house.sessions.named(sha256(named.encode()).hexdigest(), analyst)
 
 
 def answered(house: House, analyst: str, question: Question, quote: Quote, system: OnLedger) -> AnswerTold:

@@ -109,7 +109,7 @@ def _told(
         if known is None:
             _check(house, analyst, statement, epsilon)
             known = kept.begin(analyst, request, asked)
-        session = session_of(house, analyst, f"sql/{request}")
+        session = session_of(house, analyst, request, "sql")
         system = OnLedger(house, analyst, session, working, resumed=known is not None)
         try:
             plan = planned(statement, Catalog(system))
