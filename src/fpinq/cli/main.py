@@ -75,7 +75,7 @@ def parser() -> ArgumentParser:
 
 
 _WELCOME = """\
-fpinq: questions about sensitive tables, with a privacy guarantee that no client program can break.
+fpinq: private questions about sensitive tables, with a guarantee that holds whatever the client program does.
 
   fpinq demo                     what the kernel charges, step by step
   fpinq demo --page              a made-up town, with its page in your browser
