@@ -52,7 +52,7 @@ def dribbling(live: Live, token: str, session: str) -> socket.socket:
 
 def test_whoever_takes_all_their_places_leaves_others_theirs(tmp_path: Path) -> None:
     quantum = Fraction(1)
-    limits = {"concurrent_requests": 6, "query_seconds": 3}
+    limits = {"concurrent_requests": 6, "query_seconds": 1}
     values = 18 * VALUES  # in arrays, drawing for a thousand quantiles of fewer is done in time
     data_sets = people(1, [{"age": i} for i in range(values)], schema={"age": Type.INT64})
     with serve(tmp_path, data_sets, limits=limits, quantum_seconds=quantum) as live, ExitStack() as held:
