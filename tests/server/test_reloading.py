@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,21 @@ def test_a_data_set_that_only_the_ledger_knows_is_refused_before_the_charge(
         later.system.act(Query("pets", Fraction(1), (Count(),)), session="s", analyst="ada")
     assert later.ledger.roots()["pets"].remaining == 1
     later.close()
+
+
+def test_a_data_set_that_arrives_while_the_catalog_is_told_is_in_the_next_one(
+    house: House, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It changed the size of what was gone through, or was not in the ledger's state of a moment before."""
+    add(config, "pets", ROWS + "77\n")
+    roots = house.ledger.roots
+
+    def arriving() -> Any:
+        before = roots()
+        monkeypatch.undo()
+        assert take_new(house, str(config)) == ["pets"]
+        return before
+
+    monkeypatch.setattr(house.ledger, "roots", arriving)
+    assert [found["name"] for found in house.catalog()] == ["people"]
+    assert [found["name"] for found in house.catalog()] == ["people", "pets"]

@@ -135,8 +135,9 @@ class House:
 
     def catalog(self) -> list[DataSetTold]:
         """What is public about every data set."""
+        held = list(self.data_sets)  # before the ledger is asked: one more may arrive at any time
         states = self.ledger.roots()
-        return [self._facts(name, states[name]) for name in self.data_sets]
+        return [self._facts(name, states[name]) for name in held]
 
     def data_set(self, name: str) -> DataSetTold:
         """What is public about a data set."""

@@ -144,8 +144,9 @@ class Spending:
         """What was spent of every data set."""
         with self._lock:
             self._read()
+            held = list(house.data_sets)  # before the ledger is asked: one more may arrive at any time
             states = self._ledger.roots()
-            return [self._of(name, states[name].registered) for name in list(house.data_sets)]
+            return [self._of(name, states[name].registered) for name in held]
 
     def _read(self) -> None:
         for line in self._ledger.entries(self._seq):
