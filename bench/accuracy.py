@@ -67,8 +67,8 @@ def twice(composed: Any, exact: Any, epsilon: Fraction) -> Any:
     from fpinq.runtime.mechanisms import draw
 
     look, rest = composed.epsilons
-    second = composed.then(draw(composed.first, exact, look))
-    return second.read(draw(second.primitive, exact, rest), epsilon).value
+    second = composed.then([draw(composed.first, exact, look)])
+    return second.read(0, draw(second.primitives[0], exact, rest), epsilon).value
 
 
 def laplace_deviation(sensitivity: int, epsilon: Fraction) -> float:

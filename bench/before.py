@@ -1,11 +1,12 @@
 """Nothing is slower than before: the same works by this tree and by another one, in turns, in one run.
 
     git worktree add ../before COMMIT
-    python bench/before.py ../before [--turns 7] [work …]
+    python bench/before.py ../before [--turns 7] [--postgres] [work …]
 
 Each tree has a process of its own, which imports that tree's fpinq and bench/ledger.py; both do one work
 after the other, in turns. A figure is the best processor time of a work, with that of the processes it
-started, and the ratio of the two.
+started, and the ratio of the two. --postgres starts a PostgreSQL for the purpose, in memory and without
+fsync, with a database for each tree: of these works it is the time that they take, which is mostly its own.
 """
 
 import argparse
@@ -14,14 +15,16 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from fractions import Fraction
 from itertools import count, islice
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 BAR = 1.05
+POSTGRES = "ledger in PostgreSQL"
 # A work: what is done, and of how much of it is the figure.
 Works = dict[str, tuple[Callable[[], object], int]]
 
@@ -119,6 +122,37 @@ def ledgers(folder: Path) -> Works:
     }
 
 
+def postgres(where: str) -> Works:
+    """A ledger in PostgreSQL, of one thread."""
+    import ledger as own
+    from fpinq.ledger import open_ledger
+    from fpinq.model.actions import Assign, Query
+    from fpinq.model.expressions import Apply, Column, Literal
+    from fpinq.model.queries import Count
+    from fpinq.model.transformations import Where
+
+    acting = open_ledger(where)
+    acting.register("people", own.SHAPE, own.BUDGET, contents=["people"])
+    numbers = count()
+    where_ = Where(Apply("greater", (Column("age"), Literal.of(5))))
+    query = Query("people", Fraction(1, 100), (Count(),))
+
+    def assign() -> None:
+        session = f"s{next(numbers)}"
+        for number in range(200):
+            acting.act(session, Assign(f"t{number % 20}", where_, ("people",)), f"r{number}")
+
+    def charged() -> None:
+        session = f"s{next(numbers)}"
+        for number in range(200):
+            acting.answer(acting.act(session, query, f"r{number}").seq or 0, ((1,),))
+
+    return {
+        f"{POSTGRES}: assign": (assign, 200),
+        f"{POSTGRES}: a charged count and its answer": (charged, 200),
+    }
+
+
 def used() -> float:
     """Processor time so far, of this process and of those that it started."""
     each = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -129,12 +163,15 @@ def serve() -> None:
     """Do the works that are asked for on stdin; print the microseconds of each."""
     with tempfile.TemporaryDirectory() as folder:
         works = embedded() | ledgers(Path(folder))
+        if where := os.environ.get("FPINQ_BEFORE_POSTGRES"):
+            works |= postgres(where)
         print("\t".join(works), flush=True)
         for asked in sys.stdin:
             work, many = works[asked.strip()]
-            began = used()
+            clock = time.perf_counter if asked.startswith(POSTGRES) else used
+            began = clock()
             work()
-            print((used() - began) / many * 1e6, flush=True)
+            print((clock() - began) / many * 1e6, flush=True)
 
 
 # ── in turns ─────────────────────────────────────────────────────────────────────────
@@ -143,8 +180,9 @@ def serve() -> None:
 class Tree:
     """A tree's process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, postgres: str = "") -> None:
         environment = {**os.environ, "PYTHONPATH": f"{path / 'src'}{os.pathsep}{path / 'bench'}"}
+        environment["FPINQ_BEFORE_POSTGRES"] = postgres
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).resolve()), "--serve", str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
@@ -181,19 +219,28 @@ def main() -> int:
     parser.add_argument("tree", type=Path)
     parser.add_argument("work", nargs="*", help="part of the name of a work; all without one")
     parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--postgres", action="store_true", help="a ledger in PostgreSQL, too")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_intermixed_args()
     if given.serve:
         serve()
         return 0
-    trees, met = [Tree(given.tree.resolve()), Tree(HERE)], True
-    print(f"{'processor time, microseconds each':<52}{'before':>10}{'now':>10}{'ratio':>8}")
-    for work, (before, now) in compared(trees, given.work, given.turns):
-        met &= now <= BAR * before
-        mark = "" if now <= BAR * before else "   NOT MET"
-        print(f"{work:<52}{before:>10.1f}{now:>10.1f}{now / before:>8.2f}{mark}", flush=True)
-    for tree in trees:
-        tree.close()
+    with ExitStack() as stack:
+        places = ["", ""]
+        if given.postgres:
+            sys.path.insert(0, str(HERE / "tests" / "ledger"))
+            from throwaway_postgres import throwaway_postgres
+
+            started = stack.enter_context(throwaway_postgres())
+            places = [started.fresh(), started.fresh()]
+        trees, met = list(map(Tree, [given.tree.resolve(), HERE], places)), True
+        print(f"{'microseconds each':<52}{'before':>10}{'now':>10}{'ratio':>8}")
+        for work, (before, now) in compared(trees, given.work, given.turns):
+            met &= now <= BAR * before
+            mark = "" if now <= BAR * before else "   NOT MET"
+            print(f"{work:<52}{before:>10.1f}{now:>10.1f}{now / before:>8.2f}{mark}", flush=True)
+        for tree in trees:
+            tree.close()
     return 0 if met else 1
 
 

@@ -82,7 +82,7 @@ def build(path: Path, count: int) -> None:
     """A ledger of count entries, written at once."""
     ledger = open_ledger(path)
     ledger.register("people", SHAPE, BUDGET, contents=["people"])
-    budgets, head = ledger._budgets, ledger.head()
+    budgets, head = ledger._memory.budgets, ledger.head()
     with ledger._store.writing(durable=True) as statements:
         insert = "INSERT INTO entries (seq, hash, text, session, request, answers) VALUES (?, ?, ?, ?, ?, ?)"
         for made, after in lines(budgets, head, count - head.seq - 1):

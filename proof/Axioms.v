@@ -2,9 +2,9 @@
     beyond the axioms of the standard library's classical reals. *)
 
 Require Import Fpinq.Join Fpinq.Seen Fpinq.Plans Fpinq.Persons Fpinq.Mechanisms Fpinq.PermuteAndFlip Fpinq.Monotone Fpinq.Queries Fpinq.Sources Fpinq.Shown Fpinq.Sessions Fpinq.Refines Fpinq.Instance
-  Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Several Fpinq.Concentrated
+  Fpinq.Closeness Fpinq.Hyperbolic Fpinq.Moments Fpinq.Gaussian Fpinq.Choosing Fpinq.Books Fpinq.AtRho Fpinq.Several Fpinq.Approximate Fpinq.Discovery Fpinq.Concentrated
   Fpinq.Compute.
-Require Fpinq.ComputeBooks Fpinq.SharedBooks.
+Require Fpinq.ComputeBooks Fpinq.SharedBooks Fpinq.Postprocessing.
 
 Goal True. idtac "theorem stability_sound". Abort.
 Print Assumptions stability_sound.
@@ -92,16 +92,42 @@ Goal True. idtac "theorem several_private". Abort.
 Print Assumptions several_private.
 Goal True. idtac "theorem several_at_rho". Abort.
 Print Assumptions several_at_rho.
+Goal True. idtac "theorem image_close". Abort.
+Print Assumptions Postprocessing.image_close.
+Goal True. idtac "theorem nearly_pure". Abort.
+Print Assumptions nearly_pure.
+Goal True. idtac "theorem nearly_converted". Abort.
+Print Assumptions nearly_converted.
+Goal True. idtac "theorem stable_below". Abort.
+Print Assumptions stable_below.
+Goal True. idtac "theorem laplace_core_close". Abort.
+Print Assumptions laplace_core_close.
+Goal True. idtac "theorem gaussian_core_close". Abort.
+Print Assumptions gaussian_core_close.
+Goal True. idtac "theorem sparse". Abort.
+Print Assumptions sparse.
+Goal True. idtac "theorem sparse_at_rho". Abort.
+Print Assumptions sparse_at_rho.
+Goal True. idtac "theorem books_nearly". Abort.
+Print Assumptions books_nearly.
 Goal True. idtac "theorem books_alike". Abort.
 Print Assumptions books_alike.
 Goal True. idtac "theorem books_within". Abort.
 Print Assumptions books_within.
+Goal True. idtac "theorem bags_nearly". Abort.
+Print Assumptions bags_nearly.
+Goal True. idtac "theorem bags_keys_dp". Abort.
+Print Assumptions bags_keys_dp.
 Goal True. idtac "theorem bags_concentrated_spent". Abort.
 Print Assumptions bags_concentrated_spent.
 Goal True. idtac "theorem bags_concentrated". Abort.
 Print Assumptions bags_concentrated.
 Goal True. idtac "theorem bags_concentrated_dp". Abort.
 Print Assumptions bags_concentrated_dp.
+Goal True. idtac "theorem bags_sessions_nearly". Abort.
+Print Assumptions bags_sessions_nearly.
+Goal True. idtac "theorem bags_sessions_keys_random_dp". Abort.
+Print Assumptions bags_sessions_keys_random_dp.
 Goal True. idtac "theorem bags_sessions_concentrated". Abort.
 Print Assumptions bags_sessions_concentrated.
 Goal True. idtac "theorem bags_sessions_concentrated_dp". Abort.
@@ -118,3 +144,5 @@ Goal True. idtac "theorem step_agrees". Abort.
 Print Assumptions step_agrees.
 Goal True. idtac "theorem books_step_agrees". Abort.
 Print Assumptions ComputeBooks.books_step_agrees.
+Goal True. idtac "theorem safe_q_right". Abort.
+Print Assumptions ComputeBooks.safe_q_right.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fpinq.client.choices import Quantiles as quantiles  # noqa: N813
     from fpinq.client.counting import Proportion as proportion  # noqa: N813
     from fpinq.client.counting import Top as top  # noqa: N813
+    from fpinq.client.discovery import FoundAnswers, discover, domain
     from fpinq.client.extremes import Maximum as maximum  # noqa: N813
     from fpinq.client.extremes import Minimum as minimum  # noqa: N813
     from fpinq.client.groups import Groups
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from fpinq.client.shorthand import _, if_else
     from fpinq.client.sql import sql
     from fpinq.client.table import Table
+    from fpinq.client.thresholds import ExpectedKeys
     from fpinq.client.workloads import compare, marginal, marginals, workload
 
     # Both need extras, [postgres] and [spark], so they are no part of `from fpinq import *`.
@@ -125,6 +127,8 @@ __all__ = [
     "Dialect",
     "EngineError",
     "ExpectedError",
+    "ExpectedKeys",
+    "FoundAnswers",
     "FpinqError",
     "Frozen",
     "Groups",
@@ -171,7 +175,9 @@ __all__ = [
     "correlation",
     "count",
     "covariance",
+    "discover",
     "distinct_count",
+    "domain",
     "epsilon_for",
     "exponential_mechanism",
     "first",
@@ -222,6 +228,11 @@ _PLACES = {
     "fpinq.client.counting": (
         "Proportion as proportion",
         "Top as top",
+    ),
+    "fpinq.client.discovery": (
+        "FoundAnswers",
+        "discover",
+        "domain",
     ),
     "fpinq.client.extremes": (
         "Maximum as maximum",
@@ -278,6 +289,7 @@ _PLACES = {
     ),
     "fpinq.client.sql": ("sql",),
     "fpinq.client.table": ("Table",),
+    "fpinq.client.thresholds": ("ExpectedKeys",),
     "fpinq.client.workloads": (
         "compare",
         "marginal",

@@ -295,3 +295,23 @@ def test_a_handler_of_the_owner_s_logger_gets_what_engines_say() -> None:
         logger.removeHandler(handler)
     assert reference in said.getvalue()
     assert CANARY in said.getvalue()
+
+
+def test_a_row_that_an_engine_quotes_gives_no_orders_to_the_owner_s_terminal(tmp_path: Path) -> None:
+    file = owner.OwnersFile(str(tmp_path / "owner.log"))
+    stream = io.StringIO()
+    screen = logging.StreamHandler(stream)
+    logger = logging.getLogger("fpinq.owner")
+    before = logger.propagate
+    try:
+        owner.write_to(file)
+        owner.write_to(screen)
+        owner.noted(ValueError("row 'a\x1b[2J\x9b31m'"))
+    finally:
+        logger.removeHandler(file)
+        logger.removeHandler(screen)
+        logger.propagate = before
+        file.close()
+    for text in (stream.getvalue(), (tmp_path / "owner.log").read_text("utf-8")):
+        assert "a\\x1b[2J\\x9b31m" in text
+        assert not {"\x1b", "\x9b"} & set(text)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import fpinq as fp
 from fpinq.ledger import wire
 from fpinq.model.actions import Action, Assign, Query
 from fpinq.model.clamps import Clamp
@@ -40,7 +41,7 @@ from fpinq.model.transformations import (
     Where,
 )
 from fpinq.server import DataSet, TableConfig
-from server.live import Live, Reply, serve
+from server.live import Live, Reply, people, serve
 
 QUANTUM = Fraction(1, 10)
 LONGER = Fraction(2, 5)
@@ -353,3 +354,15 @@ def test_what_is_admitted_leaves_at_the_same_multiple_of_the_quantum(
         if quanta[0] & quanta[1]:
             return
     pytest.fail(f"{quanta}")
+
+
+def test_a_part_that_costs_nothing_more_is_asked_only_as_often_as_was_paid_for(tmp_path: Path) -> None:
+    """Free probing of a part: its sibling was paid for, and the least ε says how many questions that is."""
+    least, paid = Fraction(1, 100), Fraction(1, 10)
+    with serve(tmp_path, people(1), limits={"epsilon_at_least": str(least)}) as live:
+        parts = live.connect()["people"].partition(lambda x: x.gender, keys=[0, 1])
+        parts[0].noisy_count(paid)
+        charged = [Fraction(parts[1].noisy_count(least).charged) for _ in range(12)]
+        assert charged == [0] * (paid / least).numerator + [least] * 2
+        with pytest.raises(fp.FpinqError, match="at least"):
+            parts[1].noisy_count(least / 2)

@@ -117,6 +117,19 @@ def test_a_copy_with_the_head_that_was_kept_is_not_frozen_and_another_not_put_ba
     found.close()
 
 
+@pytest.mark.parametrize("gone", ["", " ", "\n", "x", "0" * 63, "3f9c 41"])
+def test_a_head_that_says_nothing_is_not_taken_for_one_that_was_not_said(
+    ledger: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], gone: str
+) -> None:
+    """As "$(cat people.anchor)" of an anchor that is gone: an older copy was put back with its budget."""
+    copy, back = str(tmp_path / "copy"), str(tmp_path / "back")
+    assert main(["ledger", "backup", ledger, copy]) == 0
+    assert main(["ledger", "restore", copy, back, "--expect-head", gone]) == 2
+    assert not (tmp_path / "back").exists()
+    assert main(["ledger", "verify", ledger, "--expect-head", gone]) == 2
+    assert "ends with a hash" in capsys.readouterr().err
+
+
 def test_nothing_is_written_over(ledger: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(path.name for path in tmp_path.iterdir())
     assert main(["ledger", "backup", ledger, ledger]) == 2

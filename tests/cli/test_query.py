@@ -220,6 +220,23 @@ def test_a_dry_run_says_the_price_and_the_error_and_asks_nothing(
     assert live.left() == 10**9
 
 
+def test_a_dry_run_by_a_column_that_is_not_there_is_refused(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(live, "people", "count", "--by", "x.nosuch", "--dry-run") == 2
+    assert "unknown column 'nosuch'" in capsys.readouterr().err
+    assert ask(live, "people", "count", "--by", "x.age", "--dry-run") == 2
+    assert "--keys" in capsys.readouterr().err
+
+
+def test_a_price_that_is_no_decimal_is_exact_for_programs(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ["--url", live.url, "--token", live.token()]
+    assert main(["explain", "people", "--epsilon", "1/3", "--json", *server]) == 0
+    assert json.loads(capsys.readouterr().out)["price"] == "1/3"
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [

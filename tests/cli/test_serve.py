@@ -65,7 +65,8 @@ def test_an_address_in_use_is_one_line_and_nothing_is_announced(config: Path, wo
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refused(config, "--port", str(port), "--workers", workers)
-    assert said == f"fpinq: cannot listen at 127.0.0.1, port {port}: Address already in use\n"
+    where = f"127.0.0.1, port {port}"
+    assert said == f"fpinq: cannot listen at {where}: Address already in use. Say another --port\n"
 
 
 @pytest.mark.parametrize(

@@ -185,12 +185,12 @@ def test_what_is_no_mistake_of_the_program_keeps_its_traceback(
     def broken(*_: object) -> None:
         raise fp.KernelViolation("a bug")
 
-    monkeypatch.setattr("fpinq.client.table.ask", broken)
-    assert any(file.endswith("table.py") for file in shown(lambda: people.noisy_count(1)))
+    monkeypatch.setattr("fpinq.client.askable.ask", broken)
+    assert any(file.endswith("askable.py") for file in shown(lambda: people.noisy_count(1)))
 
 
 def test_dev_mode_shows_everything(people: fp.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = type("Flags", (), {"dev_mode": True})()
     monkeypatch.setattr("fpinq.client.edge.sys", type("Sys", (), {"flags": flags})())
-    assert any(file.endswith("table.py") for file in shown(lambda: people.noisy_count(0)))
+    assert any(file.endswith("askable.py") for file in shown(lambda: people.noisy_count(0)))
     assert not sys.flags.dev_mode

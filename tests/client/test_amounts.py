@@ -47,6 +47,34 @@ def test_what_is_left_can_be_asked_with_split_and_promised(engine: str) -> None:
         data.noisy_count(data.remaining)
 
 
+@pytest.mark.parametrize(
+    ("exact", "shown"),
+    [
+        ("1e-6", "0.000001"),
+        ("1e-7", "1e-07"),
+        ("8e-10", "8e-10"),
+        ("9.98e-7", "9.98e-07"),
+        ("-1e-13", "-1e-13"),
+        ("1/30000000000", "3.33333…e-11"),
+        ("9999999/10000000000000", "9.999999e-07"),
+        ("1e-400", "1e-400"),
+    ],
+)
+def test_a_delta_is_not_shown_as_zeros(exact: str, shown: str) -> None:
+    assert str(Amount(exact)) == shown
+
+
+@given(st.fractions(-1, 1), st.integers(0, 400))
+def test_an_amount_of_any_size_shows_its_first_digits(a: Fraction, power: int) -> None:
+    small = a / 10**power
+    shown = str(Amount(small))
+    if "…" in shown:
+        told, least = Fraction(shown.replace("…", "")), Fraction(99999, 100_000)
+        assert abs(small) * (least if abs(small) < Fraction(1, 10**6) else 0) <= abs(told) <= abs(small)
+    else:
+        assert Fraction(shown) == small
+
+
 @given(st.fractions(), st.fractions())
 def test_an_amount_is_the_fraction_it_is(a: Fraction, b: Fraction) -> None:
     amount = Amount(a)
@@ -57,8 +85,8 @@ def test_an_amount_is_the_fraction_it_is(a: Fraction, b: Fraction) -> None:
     assert plain_amount(amount) == a
     assert copy.deepcopy(amount) == pickle.loads(pickle.dumps(amount)) == a
     shown = str(amount)
-    if shown.endswith("…"):
-        shown = shown[:-1]
+    if "…" in shown:
+        shown = shown.replace("…", "")
         assert abs(Fraction(shown)) <= abs(a) < abs(Fraction(shown)) + Fraction(1, 10**6)
     else:
         assert Fraction(shown) == a

@@ -148,6 +148,13 @@ def test_what_a_row_cannot_do_is_refused_with_the_right_spelling(one: fp.Table, 
     assert one.remaining == before
 
 
+def test_a_column_without_its_row_is_said_to_be_one(one: fp.Table) -> None:
+    with pytest.raises(fp.BadExpression, match=r"i is a column of a row: write x\.i$"):
+        one.where(eval("lambda x: i > 1", {}))
+    with pytest.raises(fp.BadExpression, match="NameError"):
+        one.where(eval("lambda x: nothing > x.i", {}))
+
+
 def test_an_unknown_column_is_found_with_the_nearest_name(one: fp.Table) -> None:
     with pytest.raises(fp.UnknownColumn, match="did you mean 'first name'") as wrong:
         one.where(lambda x: x["frst name"] == "Ada")

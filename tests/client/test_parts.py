@@ -126,7 +126,7 @@ def test_parts_of_a_ledger_s_table_go_on_where_they_were(
     gc.collect()
     data.noisy_count(1)
     record = data.facts.system.record  # type: ignore[union-attr]
-    program = next(iter(record._sessions._programs.values()))  # type: ignore[attr-defined]
+    ((program, *_),) = record._memory.sessions._programs.values()  # type: ignore[attr-defined]
     assert not program.lengths
     assert program.length == 0
     store = open_store(path)

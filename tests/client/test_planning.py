@@ -41,7 +41,7 @@ def test_an_error_prints(data: fp.Table) -> None:
     assert repr(data.expected_error(fp.count(), 0.1)) == "<± 30, ε = 0.1>"
     assert str(data.expected_error(fp.histogram(_.age), 0.1)) == "± 30 for each bin"
     average = str(data.expected_error(fp.average(_.age), 0.1))
-    assert average == "at most 1,644 divided by the number of records"
+    assert average == "at most 1,640 divided by the number of records"
     once = str(data.expected_error(fp.average(_.age, once=True), 0.1))
     assert once == "at most 1,556 divided by the number of records"
     assert "if 1,000 records" in str(data.expected_error(fp.average(_.age), 0.1, size=1000))
@@ -50,6 +50,17 @@ def test_an_error_prints(data: fp.Table) -> None:
     assert "unnoticed" in str(data.expected_error(fp.bounds(_.age), 0.1))
     assert "divided by" in str(data.expected_error(fp.standard_deviation(_.age), 0.1))
     assert "divided by" in str(data.expected_error(fp.cdf(_.age), 0.1))
+
+
+def test_an_error_by_parts_that_would_be_refused_is_refused_before_asking(data: fp.Table) -> None:
+    with pytest.raises(fp.UnknownColumn):
+        data.expected_error(fp.count(), 0.1, by="nosuch")
+    with pytest.raises(fp.BadPartition, match="in a shell --keys"):
+        data.expected_error(fp.count(), 0.1, by=_.age)
+    with pytest.raises(fp.BadQuery, match="say by what"):
+        data.expected_error(fp.count(), 0.1, keys=[1, 2])
+    assert str(data.expected_error(fp.count(), 0.1, by=_.age, keys=[20, 30])) == "± 30"
+    assert data.remaining == 1
 
 
 @pytest.mark.parametrize("query", [fp.average(_.v, (0, 100)), fp.variance(_.v, (0, 100))], ids=repr)

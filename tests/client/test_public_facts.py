@@ -121,3 +121,21 @@ def test_importing_fpinq_imports_nothing_heavy() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["t1", "$1", "t$1"])
+def test_a_data_set_may_be_called_as_a_variable_is(name: str) -> None:
+    """One called t1 was in the way of the program's own first table."""
+    first = fp.protect([{"x": 1}], schema={"x": "int64"}, budget=1, engine="reference").where(
+        lambda row: row.x > 0
+    )
+    number = int("".join(filter(str.isdigit, first.facts.binding.variable)))  # type: ignore[union-attr]
+    table = fp.protect(
+        [{"x": 2}],
+        schema={"x": "int64"},
+        budget=1,
+        engine="reference",
+        name=name.replace("1", str(number + 3)),
+    )
+    made = [table.where(lambda row: row.x > 0) for _ in range(6)]
+    assert [each.noisy_count("1/10").value is not None for each in made] == [True] * 6

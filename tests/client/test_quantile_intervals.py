@@ -18,10 +18,12 @@ from fpinq.client.planning import epsilon_for
 from fpinq.engines.columns import Counts
 from fpinq.model.choices import with_more
 from fpinq.model.clamps import Clamp
-from fpinq.model.epsilon import epsilon
+from fpinq.model.conversion import epsilon_of_range
+from fpinq.model.epsilon import Epsilon, epsilon
 from fpinq.model.expressions import Column
+from fpinq.model.notions import Rho
 from fpinq.model.queries import Brackets
-from fpinq.noise import PermuteAndFlip, Run
+from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Run
 from fpinq.runtime.mechanisms import draw
 
 TOP = 12
@@ -46,9 +48,10 @@ def distributions(n: int) -> dict[str, list[int]]:
     }
 
 
-def misses(query: Brackets, numbers: list[int], at: Fraction) -> tuple[Fraction, Fraction]:
+def misses(query: Brackets, numbers: list[int], at: Fraction | Rho) -> tuple[Fraction, Fraction]:
     """How likely each end is on the wrong side of the quantile, at the most: from the exact masses."""
-    measured, share = Counter(numbers), at / query.passes
+    measured, kind = Counter(numbers), ExponentialMechanism if isinstance(at, Rho) else PermuteAndFlip
+    share = epsilon_of_range(at.amount / query.passes) if isinstance(at, Rho) else at / query.passes
     (fraction,), ordered = query.fractions, sorted(numbers)
     first = ordered[max(ceil(fraction * len(numbers)) - 1, 0)]
     last = ordered[min(int(fraction * len(numbers)), len(numbers) - 1)]
@@ -57,7 +60,7 @@ def misses(query: Brackets, numbers: list[int], at: Fraction) -> tuple[Fraction,
         [*query.beside()][::2], (lambda x: x > first, lambda x: x < last), strict=True
     ):
         runs = rank.scores(with_more(measured, point, more))
-        mechanism = PermuteAndFlip(share, rank.sensitivity, monotone=True)
+        mechanism = kind(share, rank.sensitivity, monotone=True)
         masses = mechanism.mass([Run(score, end - start + 1) for start, end, score in runs], 12)
         chosen = zip(runs, masses, strict=True)
         ends.append(
@@ -69,27 +72,40 @@ def misses(query: Brackets, numbers: list[int], at: Fraction) -> tuple[Fraction,
     return ends[0], ends[1]
 
 
+@pytest.mark.parametrize("at", [epsilon("1/2"), Rho(Fraction(1, 10))])
 @pytest.mark.parametrize("n", [1, 2, 7, 40, 400])
 @pytest.mark.parametrize(
     ("fraction", "confidence"), [(Fraction(1, 2), "0.95"), (Fraction(1, 2), "0.5"), (Fraction(4, 5), "0.9")]
 )
 def test_an_interval_covers_the_quantile_as_often_as_it_says_or_oftener(
-    n: int, fraction: Fraction, confidence: str
+    n: int, fraction: Fraction, confidence: str, at: Any
 ) -> None:
-    at = epsilon("1/2")
     query = brackets(CLAMP, [fraction], at, Fraction(confidence)).primitive
     for name, numbers in distributions(n).items():
         below, above = misses(query, numbers, at)
         assert below + above <= 1 - Fraction(confidence) + Fraction(1, 1_000), name
 
 
-def test_with_a_third_of_the_records_beside_it_would_not_cover() -> None:
-    at, half = epsilon("1/2"), Fraction(1, 2)
+@pytest.mark.parametrize("at", [epsilon("1/2"), Rho(Fraction(1, 10))])
+def test_with_a_third_of_the_records_beside_it_would_not_cover(at: Any) -> None:
+    half = Fraction(1, 2)
     query = brackets(CLAMP, [half], at, Fraction(95, 100)).primitive
     fewer = Brackets(CLAMP, (half,), (query.below[0] // 3,), (query.above[0] // 3,))
     numbers = [1] * 200 + [11] * 200
     assert sum(misses(query, numbers, at)) <= Fraction(5, 100)
     assert sum(misses(fewer, numbers, at)) > Fraction(5, 100)
+
+
+def test_at_rho_more_records_are_beside_than_permute_and_flip_needs() -> None:
+    """It chooses only what comes before a best point, half of it; the exponential mechanism any."""
+    clamp, half, at = Clamp(Column("v"), 0, 1), Fraction(1, 2), Rho(Fraction(1, 10))
+    confidence = Fraction(1, 10)
+    found = brackets(clamp, [half], at, confidence)
+    assert (
+        found.primitive.below > brackets(clamp, [half], Epsilon(3 * found.share), confidence).primitive.below
+    )
+    for numbers in ([0] * low + [1] * high for low in range(9) for high in range(9) if low + high):
+        assert sum(misses(found.primitive, numbers, at)) <= 1 - confidence
 
 
 def test_an_interval_is_narrow_where_there_are_many_records() -> None:
@@ -204,3 +220,17 @@ def test_the_interval_that_is_printed_has_the_value_in_it() -> None:
             low, high = answer.interval()
             assert low <= answer.value <= high
             assert str(answer) == f"{answer.value}, {low} to {high} at 50 %"
+
+
+@pytest.mark.parametrize("confidence", [Fraction(1, 10**5), Fraction(19, 20), 1 - Fraction(1, 10**400)])
+@pytest.mark.parametrize("tiny", [Fraction(5e-324), Fraction(1, 10**400)])
+def test_a_fraction_beyond_any_float_is_refused_with_an_interval_as_without(
+    tiny: Fraction, confidence: Fraction
+) -> None:
+    """What was needed beside the others was a float, which overflowed: a server's mistake (500)."""
+    people = fp.protect([{"age": 30}] * 5, budget=1, schema={"age": "int64"}, engine="reference")
+    for fraction in (tiny, 1 - tiny):
+        for interval in (None, confidence):
+            with pytest.raises(fp.BadQuery, match="in steps of"):
+                people.query("1/4", fp.quantile(fraction, "age", (0, 110), interval=interval))
+    assert people.remaining == 1

@@ -239,6 +239,19 @@ def test_a_single_answer_shows_itself_in_a_notebook(people: fp.Table) -> None:
     assert "&lt;b&gt;" in people.noisy_mode(1, "city", ["<b>"])._repr_html_()
 
 
+def test_tables_about_the_same_people_show_themselves_in_a_notebook() -> None:
+    tables = fp.protect(
+        {"people": [{"id": 1}], "visits": [{"id": 1, "<b>": 2}]},
+        unit="id",
+        rows_per_unit={"people": 1, "visits": 5},
+        budget=1,
+        schema={"people": {"id": "int64"}, "visits": {"id": "int64", "<b>": "int64"}},
+    )
+    html = tables._repr_html_()  # type: ignore[attr-defined]
+    assert "&lt;b&gt; int64" in html
+    assert ">5<" in html
+
+
 def test_parts_show_themselves_in_a_notebook(people: fp.Table) -> None:
     shown = people.partition("city", keys=["Ulm", "<b>"])._repr_html_()
     assert "<th>city</th>" in shown

@@ -33,6 +33,8 @@ from fpinq.model.queries import (
     Rank,
     Ranks,
     SimpleQuery,
+    Sparse,
+    Stable,
     Sum,
     Summary,
     Tally,
@@ -139,5 +141,7 @@ def test_one_record_changes_no_more_than_is_charged_for_at_any_bounds(loaded: An
     assert {type(query) for query in asked} == {*get_args(SimpleQuery)} - {
         Count,
         Tally,
+        Sparse,
+        Stable,
     }  # they have no bounds
     check(loaded, type_, asked)

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from engines.generators import person_bag
+from engines.nasty import VALUES
 from engines.test_conformance import bag
 from fpinq.engines import reference
 from fpinq.model.clamps import Clamp
-from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
+from fpinq.model.expressions import Apply, Column, Literal, Schema, Type, checked_value
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, RootTable, Term, Transformation
 from fpinq.model.transformations import (
     Aggregate,
@@ -152,6 +153,17 @@ def test_a_transformation_of_two_tables(world: Any, transformation: Transformati
     personal: list[Plan] = [mine, also_mine, PUBLIC, NOBODY]
     for pair in product(personal, repeat=2):
         check(world, inside(Term(transformation, pair)))
+
+
+@pytest.mark.parametrize("type_", [t for t in Type if t is not Type.STRINGS], ids=lambda t: t.value)
+def test_a_public_table_has_every_value_as_it_is(world: Any, type_: Type) -> None:
+    values = [checked_value(value, type_) for value in VALUES[type_]]
+    rows = [(i, a, b) for i, (a, b) in enumerate(zip(values, reversed(values), strict=True))]
+    public = LiteralTable(Schema.of({"i": Type.INT64, "a": type_, "b": type_}), (*rows, (None, None, None)))
+    check(world, Term(public, ()))
+    alone = LiteralTable(Schema.of({"a": type_}), ((None,), (None,)))
+    check(world, Term(alone, ()))
+    check(world, Term(Concat(), (Term(alone, ()), Term(alone, ()))))
 
 
 def test_a_unit_in_the_record_is_a_column_like_others(world: Any) -> None:

@@ -42,6 +42,14 @@ ARROW: dict[str, Any] = {
     "time": pa.array([1, None], pa.time64("us")),
     "empty": pa.array([], pa.int32()),
 }
+CODES = pa.array(["b", "a", None]).dictionary_encode()
+RUNS: dict[str, Any] = {
+    "runs": pa.RunEndEncodedArray.from_arrays([1, 3], pa.array(["a", None])),
+    "runs of codes": pa.RunEndEncodedArray.from_arrays([1, 2, 3], CODES),
+    "truths of 8 bits": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, None], pa.int8())),
+    "texts of JSON": pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None])),
+    "codes of codes": pa.DictionaryArray.from_arrays(pa.array([0, None]), CODES),
+}
 PANDAS: dict[str, Any] = {
     "bool": pd.Series([True, False]),
     "boolean": pd.Series([True, None], dtype="boolean"),
@@ -62,7 +70,7 @@ PANDAS: dict[str, Any] = {
     "objects": pd.Series([1, None], dtype=object),
 }
 FRAMES: dict[str, Any] = {
-    **{f"arrow {name}": pa.table({"x": column}) for name, column in ARROW.items()},
+    **{f"arrow {name}": pa.table({"x": column}) for name, column in (ARROW | RUNS).items()},
     **{f"polars {name}": pl.DataFrame({"x": pl.Series(column)}) for name, column in ARROW.items()},
     "polars lazy": pl.LazyFrame({"x": [1, None]}),
     "polars category": pl.DataFrame({"x": pl.Series(["a", None], dtype=pl.Categorical)}),
@@ -73,6 +81,18 @@ FRAMES: dict[str, Any] = {
         for name, column in ARROW.items()
     },
 }
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas"])
+def test_codes_that_are_encoded_once_more_are_not_taken_for_values(kind: str) -> None:
+    """DuckDB reads the codes of such a column, and one record more changes those of all others."""
+    table = pa.table({"x": RUNS["runs of codes"], "y": [1, 2, 3]})
+    frame = table if kind == "arrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
+    engine = DuckDB()
+    with pytest.raises(BadData, match="'x' has a type that rows do not have"):
+        engine.add_root("t", frame)
+    assert engine.add_root("t", frame, {"y": Type.INT64}).names() == ("y",)
+    engine.close()
 
 
 def read(engine: Any, name: str, frame: Any, type_: Type | None) -> tuple[Schema, Any] | type[BadData]:

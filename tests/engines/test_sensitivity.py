@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fpinq.model.clamps import Clamp
+from fpinq.model.domains import IntegerDomain
 from fpinq.model.expressions import Apply, Column, Literal, Type
 from fpinq.model.kinds import Noisy
 from fpinq.model.plans import RootTable
@@ -19,6 +20,8 @@ from fpinq.model.queries import (
     Moments,
     PrimitiveQuery,
     Rank,
+    Sparse,
+    Stable,
     Sum,
     Tally,
     Tree,
@@ -103,6 +106,8 @@ INTEGERS: list[PrimitiveQuery] = [
     CrossMoments((Clamp(X, -1, 2), Clamp(SQUARE, 4, 4)), (2, 1), 3, (1, 0)),
     Tally(X, (Literal.of(-9), Literal.of(1), Literal.of(5))),
     Choice((Clamp(X, -2, 1), Clamp(X, 0, 3))),
+    Sparse(X, IntegerDomain(-1, 9), Fraction(1), 11),
+    Stable(SQUARE, IntegerDomain(0, 4), Fraction(1, 100), 1, 5),
 ]
 
 

@@ -22,7 +22,11 @@ def test_a_copy_of_all_is_seen_in_bytes() -> None:
 
 def test_the_same_work_is_the_same_count() -> None:
     work = [str(i) for i in range(100)].copy
-    assert len({calls(work) for _ in range(5)}) == len({allocated(work) for _ in range(5)}) == 1
+    assert len({calls(work) for _ in range(5)}) == 1
+    # Bytes are those of all threads, and the test runner has one: the least of a few is the work's own, but
+    # for a small object that was freed in between and is taken again.
+    least = [min(allocated(work) for _ in range(10)) for _ in range(5)]
+    assert max(least) - min(least) < 200 < 100 * 8 <= min(least)
 
 
 def test_nothing_is_counted_after_an_error() -> None:

@@ -26,7 +26,7 @@ from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.plans import Plan, RootTable, Term
 from fpinq.model.queries import Count
 from fpinq.model.statistics import Records
-from fpinq.model.transformations import Partitioning, Select, Where
+from fpinq.model.transformations import LiteralTable, Partitioning, Select, SemiJoin, Where
 from growth.counting import allocated, calls
 
 _AGE = Column("age")
@@ -274,6 +274,20 @@ def test_to_lower_a_chain_costs_the_same_for_every_step() -> None:
     short, middle, long = lowered(25), lowered(50), lowered(100)
     engine.close()
     assert (long - middle) / 50 <= 1.3 * (middle - short) / 25
+
+
+def test_a_public_table_is_no_text_that_is_read_again_for_every_query() -> None:
+    engine = DuckDB()
+    engine.add_root("t", [{"age": 1}])
+
+    def joined(rows: int) -> str:
+        schema = Schema.of({"age": Type.INT64, "name": Type.STRING, "rate": Type.FLOAT64})
+        public = Term(LiteralTable(schema, tuple((i, str(i), i / 7) for i in range(rows))), ())
+        plan = Term(SemiJoin((_AGE,), (_AGE,)), (RootTable("t"), public))
+        return engine.explain(plan, None, [Records()])[0]
+
+    assert joined(1) == joined(20_000)
+    engine.close()
 
 
 # ── blocks ───────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from fpinq.model import environments, expressions, transformations
+from fpinq.model import domains, environments, expressions, transformations
 from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Schema, Type, Value
 from fpinq.model.keys import MAX_PARTS, Key
 
@@ -40,6 +40,15 @@ def of(kind: Any, depth: int = 4) -> st.SearchStrategy[Any]:
         )
     if kind is transformations.ConcatAll:
         return st.builds(kind, st.integers(2, transformations.MAX_TABLES))
+    if kind is domains.IntegerDomain:
+        return _in_order(_OF_TYPE[Type.INT64]).map(lambda ends: domains.IntegerDomain(*ends))
+    if kind is domains.DateDomain:
+        return _in_order(st.dates()).map(lambda ends: domains.DateDomain(*ends))
+    if kind is domains.StringDomain:
+        return st.builds(kind, st.integers(0, domains.MAX_BYTES))
+    if kind is domains.ProductDomain:
+        some = [of(each) for each in (domains.IntegerDomain, domains.DateDomain, domains.TruthDomain)]
+        return st.lists(st.one_of(*some), min_size=1, max_size=3).map(lambda each: kind(tuple(each)))
     if kind is environments.Numbered:
         return st.builds(kind, NAMES, st.integers(0, MAX_PARTS))
     if kind is transformations.LiteralTable:
@@ -62,6 +71,10 @@ def of(kind: Any, depth: int = 4) -> st.SearchStrategy[Any]:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
     return _SCALARS[kind]
+
+
+def _in_order(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.tuples(values, values).map(sorted)
 
 
 def _literal_table(columns: list[Type]) -> st.SearchStrategy[Any]:

@@ -216,7 +216,7 @@ def test_the_anchor_holds_what_is_on_disk_before_anybody_is_told(place: str, anc
 def test_what_was_not_anchored_before_a_crash_is_before_it_is_told(place: str, anchor: Any) -> None:
     """Killed between the commit and the anchor: the charge or the answer is told only once it is held."""
     ledger = people(open_ledger(place, anchor=anchor))
-    ledger._anchor = None  # dies here, each time
+    ledger._keeping.anchor = None  # dies here, each time
     asked = ledger.act("s", Query("people", Fraction(1, 8), (Count(),)), "r")
     behind = anchor_of(anchor).hold(None)
     assert behind is not None
@@ -225,9 +225,9 @@ def test_what_was_not_anchored_before_a_crash_is_before_it_is_told(place: str, a
     again = open_ledger(place, anchor=anchor)
     held = anchor_of(anchor).hold(None)
     assert held == mark_of(place, again.id)
-    again._anchor, kept = None, again._anchor
+    again._keeping.anchor, kept = None, again._keeping.anchor
     again.answer(asked.seq, ((7,),))
-    again._anchor = kept
+    again._keeping.anchor = kept
     assert again.act("s", Query("people", Fraction(1, 8), (Count(),)), "r").released == ((7,),)
     assert anchor_of(anchor).hold(None) == mark_of(place, again.id)
     again.close()

@@ -61,7 +61,7 @@ def test_a_session_weighs_at_least_what_it_takes_and_not_ten_times_as_much(kind:
     number, make = TABLES[kind]
     ledger = people(open_ledger(":memory:"))
     bind(ledger, "s", "first", make(0))
-    before = ledger._sessions._bytes
+    before = ledger._memory.sessions._bytes
     gc.collect()
     tracemalloc.start()
     try:
@@ -71,7 +71,7 @@ def test_a_session_weighs_at_least_what_it_takes_and_not_ten_times_as_much(kind:
         took = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert took <= ledger._sessions._bytes - before <= 10 * took
+    assert took <= ledger._memory.sessions._bytes - before <= 10 * took
     ledger.close()
 
 
@@ -79,7 +79,7 @@ def test_a_table_weighs_what_it_is_made_of_though_its_name_was_used_again() -> N
     """Only the last action was weighed: a megabyte beneath it was not."""
     ledger = people(open_ledger(":memory:"))
     bind(ledger, "s", "t", Where(deep(10)))
-    before = ledger._sessions._bytes
+    before = ledger._memory.sessions._bytes
     gc.collect()
     tracemalloc.start()
     try:
@@ -89,9 +89,9 @@ def test_a_table_weighs_what_it_is_made_of_though_its_name_was_used_again() -> N
         took = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert took <= ledger._sessions._bytes - before <= 10 * took
+    assert took <= ledger._memory.sessions._bytes - before <= 10 * took
     ledger.act("s", Assign("t", Where(deep(3)), ("people",)))
-    assert ledger._sessions._bytes < before + 1_000
+    assert ledger._memory.sessions._bytes < before + 1_000
     ledger.close()
 
 
@@ -99,9 +99,9 @@ def test_what_is_made_of_a_part_weighs_what_all_parts_do() -> None:
     ledger = people(open_ledger(":memory:"))
     keys = Partitioning(Column("age"), tuple(range(500)))
     ledger.act("s", Partition(Numbered("p", 500), "people", keys))
-    (before,) = ledger._sessions._programs.values()
+    ((before, *_),) = ledger._memory.sessions._programs.values()
     ledger.act("s", Assign("t", Where(deep(1)), ("p.7",)))
-    (after,) = ledger._sessions._programs.values()
+    ((after, *_),) = ledger._memory.sessions._programs.values()
     assert after.lengths["t"] > before.held > 500
     assert before.without([Numbered("p", 500)]).held == 0
     ledger.close()
@@ -130,7 +130,7 @@ def test_what_two_tables_have_in_common_does_not_weigh_more_than_was_written() -
         for name in ("a", "b"):
             ledger.act("s", Assign(name, Where(deep(1)), ("t",)))
         ledger.act("s", Assign("t", Concat(), ("a", "b")))
-    (program,) = ledger._sessions._programs.values()
+    ((program, *_),) = ledger._memory.sessions._programs.values()
     assert program.length == program.written < sum(len(line.text) for line in ledger.entries())
     ledger.close()
 
@@ -162,10 +162,10 @@ def test_sessions_with_large_tables_are_not_all_kept_and_go_on_all_the_same() ->
     ledger = people(Ledger(open_ledger(":memory:")._store, kept_bytes=10**6))
     for number in range(20):
         bind(ledger, f"s{number}", "t", large)
-    ready = [f"s{number}" in ledger._sessions for number in range(20)]
+    ready = [f"s{number}" in ledger._memory.sessions for number in range(20)]
     assert 1 <= sum(ready) <= 15
     assert ready == sorted(ready)  # those that acted last
-    assert ledger._sessions._bytes <= 10**6
+    assert ledger._memory.sessions._bytes <= 10**6
     assert ledger.act("s0", Query("t", Fraction(1, 10), (Count(),))).rule is Rule.QUERY
     ledger.close()
 
@@ -177,14 +177,14 @@ def test_names_that_are_used_again_weigh_once_and_dropped_ones_nothing() -> None
     for _ in range(5):
         bind(ledger, "s", "t", rows(Type.INT64, *range(100)))
         ledger.act("s", Partition(("p", "q", "r"), "people", by))
-        weights.append(ledger._sessions._bytes)
-    program = ledger._sessions.get("s")
+        weights.append(ledger._memory.sessions._bytes)
+    program = ledger._memory.sessions.get("s")
     assert program is not None
     assert set(program.lengths) == {"t", "p", "q", "r"}
     assert program.length == sum(program.lengths.values())
     ledger.drop("s", ["t", "p", "unknown"])
-    assert ledger._sessions._bytes < min(weights) - 100 * 12
-    program = ledger._sessions.get("s")
+    assert ledger._memory.sessions._bytes < min(weights) - 100 * 12
+    program = ledger._memory.sessions.get("s")
     assert program is not None
     assert set(program.lengths) == {"q", "r"}
     assert program.length == sum(program.lengths.values())
@@ -206,11 +206,11 @@ def test_a_replayed_session_weighs_what_it_did(tmp_path: object) -> None:
     ledger = people(open_ledger(place))
     for number in range(120):
         bind(ledger, "s", f"t{number % 7}", Where(deep(number % 5)))
-    weight = ledger._sessions.get("s")
+    weight = ledger._memory.sessions.get("s")
     ledger.close()
     other = open_ledger(place)
     other.configuration("s")
-    again = other._sessions.get("s")
+    again = other._memory.sessions.get("s")
     assert weight is not None
     assert again is not None
     # A whole entry is longer than its action: who it is of, when, and the chain.

@@ -1,9 +1,11 @@
 """The ledger: one budget for all sessions and processes; charged once, answered once."""
 
+import contextlib
 import os
 import sqlite3
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -512,6 +514,27 @@ def test_a_charge_waits_for_the_disk_wherever_a_step_before_it_was_interrupted(
     assert line > 15
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_look_that_was_cut_short_does_not_keep_others_waiting(place: str, opened: Any) -> None:
+    """As long as its traceback was remembered it held the lock: other threads waited, and it was refused."""
+    ledger = people(opened(place), budget=1_000)
+    line, is_cut, acted = 0, True, 0
+    while is_cut:
+        line += 1
+        remembered: list[BaseException] = []
+        try:
+            is_cut = at_line(line, ledger.roots, interrupt, where=contextlib.__file__)
+        except Interrupted as error:
+            remembered.append(error)
+        with ThreadPoolExecutor(1) as pool:
+            acting = pool.submit(ledger.act, "s", count("1/100"), f"{line}")
+            try:
+                acted += acting.result(10).seq is not None
+            finally:
+                remembered.clear()
+    assert line == acted > 5
+
+
 def test_a_charged_count_is_two_durable_commits(opened: Any, tmp_path: Any) -> None:
     ledger = people(opened(str(tmp_path / "x.ledger")))
     commits: list[str] = []
@@ -530,7 +553,7 @@ def test_a_request_told_again_replays_nothing(
     asked = ledger.act("s", count("1/2"), "r1")
     ledger.answer(asked.seq or 0, ((5,),))
     ledger.act("s", count("2"), "r2")
-    monkeypatch.setattr(type(ledger), "_session", lambda *_: pytest.fail("replayed"))
+    monkeypatch.setattr(type(ledger._memory), "session", lambda *_: pytest.fail("replayed"))
     assert ledger.act("s", where, "r0").rule == "Assign"
     assert ledger.act("s", count("1/2"), "r1").released == ((5,),)
     assert ledger.act("s", count("2"), "r2").label == BOTTOM
@@ -553,5 +576,5 @@ def test_sessions_with_many_tables_are_not_all_kept(monkeypatch: pytest.MonkeyPa
     for session in ("a", "b", "c"):
         targets = tuple(f"t{i}" for i in range(9))
         ledger.act(session, Partition(targets, "people", Partitioning(Column("age"), tuple(range(9)))))
-    assert [name in ledger._sessions for name in ("a", "b", "c")] == [False, True, True]
+    assert [name in ledger._memory.sessions for name in ("a", "b", "c")] == [False, True, True]
     assert ledger.act("a", count("1/2", "t3")).rule == "Query"  # replayed

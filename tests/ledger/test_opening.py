@@ -189,7 +189,7 @@ def test_a_whole_ledger_opens_after_every_step_however_much_is_looked_at(
         monkeypatch.setattr(opening, "RECENT", recent)
         other = open_ledger(place)
         assert other.head() == ledger.head()
-        assert other._budgets == ledger._budgets
+        assert other._memory.budgets == ledger._memory.budgets
         other.close()
     ledger.close()
 

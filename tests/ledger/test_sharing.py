@@ -28,10 +28,13 @@ from fpinq.ledger.wire import canonical
 from fpinq.model.actions import Assign, Partition, Query
 from fpinq.model.errors import LedgerError, ProgramError
 from fpinq.model.expressions import Column, Schema, Type
+from fpinq.model.keys import Product
 from fpinq.model.queries import Count
 from fpinq.model.transformations import Identity, Partitioning
 
-AGES = Schema((("age", Type.INT64),))
+AGES = Schema((("age", Type.INT64), ("adult", Type.BOOL)))
+CELLS = Partitioning((Column("age"), Column("adult")), Product((range(3), (True, None))))
+LISTED = Partitioning(CELLS.key, ((1, True), (2, None)))
 BY = Partitioning(Column("age"), (0, 1))
 ANALYSTS: dict[str, str | None] = {"s": None, "t": None, "u": "ann", "v": "ann", "w": "bob"}
 LEDGERS = 3
@@ -64,6 +67,7 @@ def random_ledger(path: Path, seed: int) -> None:
                 Partition((name, f"{name}'"), table, BY),
                 *[Query(table, epsilon, (Count(),) * random.choice([1, 1 if by is None else 2]), by)] * 3,
                 Query(table, epsilon, (Count(),), Partitioning(BY.key, range(-1, random.randint(0, 3)))),
+                Query(table, epsilon, (Count(),), random.choice([CELLS, LISTED])),
             ]
         )
         try:
@@ -284,3 +288,37 @@ def test_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.Monke
     damage(whole, Random(3))
     with closing(open_store(whole, create=False)) as store:
         assert outcome(lambda: verify(store, jobs=2)) == alone(whole)
+
+
+def test_queries_by_cells_are_not_taken_for_damage(tmp_path: Path) -> None:
+    """The keys of several columns, each with each: one such query, and a sound ledger was called corrupt."""
+    path = tmp_path / "whole.ledger"
+    with closing(open_ledger(path)) as ledger:
+        ledger.register("A", AGES, 3)
+        for session in ANALYSTS:
+            for by in (CELLS, LISTED):
+                asked = ledger.act(session, Query("A", Fraction(1, 10), (Count(),), by))
+                ledger.answer(asked.seq or 0, ((1,),) * len(by.keys))
+    report = alone(path)
+    assert isinstance(report, Report)
+    assert report.unanswered == 0
+    assert [shared(path, shares) for shares in (1, 2, 3)] == [report] * 3
+
+
+@pytest.mark.parametrize("analyst", [1.5, 7, True, [], {}])
+def test_an_analyst_that_is_no_name_is_found_by_all_shares(tmp_path: Path, analyst: Any) -> None:
+    """With its hash and those of all entries after it; the share that it is not of raised a TypeError."""
+    path = tmp_path / "broken.ledger"
+    random_ledger(path, 0)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        previous = ""
+        for seq, text in connection.execute("SELECT seq, text FROM entries ORDER BY seq").fetchall():
+            fields = {**json.loads(text), **({"previous": previous} if seq else {})}
+            said = canonical({**fields, "analyst": analyst} if fields.get("charged") else fields)
+            previous = hash_of(said)
+            connection.execute("UPDATE entries SET text = ?, hash = ? WHERE seq = ?", (said, previous, seq))
+    expected = alone(path)
+    assert isinstance(expected, tuple)
+    assert [shared(path, shares) for shares in (2, 3)] == [expected] * 2

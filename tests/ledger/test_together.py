@@ -10,20 +10,21 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fpinq.ledger import Ledger, open_ledger, open_store
-from fpinq.ledger import ledger as ledger_module
+from fpinq.ledger import Ledger, memory, open_ledger, open_store
 from fpinq.ledger import together as together_module
-from fpinq.ledger.entries import Head, action_text, line
+from fpinq.ledger.entries import Head, action_text, body_of, line
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
 from fpinq.ledger.store import Pages
-from fpinq.ledger.together import AT_MOST
+from fpinq.ledger.together import AT_MOST, Step
 from fpinq.ledger.verify import verify
+from fpinq.ledger.wire import canonical, to_json
 from fpinq.ledger.writing import Writing
 from fpinq.model.actions import Action, AskBudget, Assign, Query
 from fpinq.model.clamps import Clamp
 from fpinq.model.errors import BadTransformation, KernelViolation, LedgerError, UnknownTable
-from fpinq.model.events import Took
+from fpinq.model.events import Recorded, Took
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.queries import Choice, Count, Several
 from fpinq.model.semantics import Rule
@@ -141,6 +142,19 @@ def test_n_charges_at_the_same_time_are_fewer_than_n_commits(held: Any) -> None:
     assert told == [((a.seq,),) for a in acted]
     assert store.commits == 4
     assert verify(store._store).unanswered == 2  # those that the others waited for
+
+
+def test_whoever_comes_takes_along_those_who_wait_and_is_behind_them(held: Any) -> None:
+    """A step that finds nobody leading is written alone only where nobody waits."""
+    ledger, store = held
+    order: list[str] = []
+    waiting: Step[None] = Step("first", lambda writing, found: order.append("first"))
+    ledger._together._waiting.append(waiting)
+    before = store.commits
+    ledger._take(Step("second", lambda writing, found: order.append("second")))
+    assert order == ["first", "second"]
+    assert waiting.is_over
+    assert store.commits == before + 1
 
 
 def test_a_transaction_has_a_largest_size(held: Any) -> None:
@@ -333,7 +347,7 @@ def long_session(ledger: Ledger, steps: int, transformation: Any = ADULTS) -> No
 LENGTHY = Select(tuple((f"a{i}", Column("age")) for i in range(1_200)))
 
 
-@pytest.mark.parametrize(("steps", "transformation"), [(3 * ledger_module.FEW, ADULTS), (3, LENGTHY)])
+@pytest.mark.parametrize(("steps", "transformation"), [(3 * memory.FEW, ADULTS), (3, LENGTHY)])
 def test_others_act_while_a_long_session_is_replayed(
     steps: int, transformation: Any, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,14 +358,14 @@ def test_others_act_while_a_long_session_is_replayed(
     first.close()
     ledger = open_ledger(place)
     replaying, go = threading.Event(), threading.Event()
-    original = ledger_module.followed
+    original = memory.followed
 
     def slowly(*given: Any) -> Any:
         replaying.set()
         assert go.wait(30)
         return original(*given)
 
-    monkeypatch.setattr(ledger_module, "followed", slowly)
+    monkeypatch.setattr(memory, "followed", slowly)
     with ThreadPoolExecutor(3) as pool:
         asked = [
             pool.submit(ledger.act, "long", count("t2"), "r"),
@@ -469,9 +483,9 @@ def test_what_another_process_adds_while_a_session_is_replayed_is_not_missed(
 ) -> None:
     one = open_ledger(place)
     one.register("people", SHAPE, 1, contents=["people"])
-    long_session(one, 2 * ledger_module.FEW)
+    long_session(one, 2 * memory.FEW)
     two = open_ledger(place)
-    original, added = ledger_module.followed, []
+    original, added = memory.followed, []
 
     def adding(*given: Any) -> Any:
         if not added:
@@ -480,7 +494,7 @@ def test_what_another_process_adds_while_a_session_is_replayed_is_not_missed(
             one.act("long", Assign("late", ADULTS, ("later",)))
         return original(*given)
 
-    monkeypatch.setattr(ledger_module, "followed", adding)
+    monkeypatch.setattr(memory, "followed", adding)
     assert two.act("long", Query("late", COST, (Count(),))).charged == {"later": COST}
     one.close(), two.close()
 
@@ -490,20 +504,20 @@ def test_a_charge_without_an_answer_in_a_long_session_is_measured_while_others_a
 ) -> None:
     ledger = open_ledger(place)
     ledger.register("people", SHAPE, 1, contents=["people"])
-    long_session(ledger, 2 * ledger_module.FEW)
+    long_session(ledger, 2 * memory.FEW)
     asked = ledger.act("long", count("t3"), "r")
     ledger.act("long", Assign("t3", Where(Apply("greater", (Column("age"), Literal.of(3)))), ("people",)))
     locked: list[bool] = []
-    original = ledger_module.followed
+    original = memory.followed
 
     def watched(*given: Any) -> Any:
         locked.append(ledger._alone.is_here)
         return original(*given)
 
-    monkeypatch.setattr(ledger_module, "followed", watched)
+    monkeypatch.setattr(memory, "followed", watched)
     again = ledger.act("long", count("t3"), "r")
     assert (again.seq, again.label) == (asked.seq, asked.label)
-    assert len(locked) == 2 * ledger_module.FEW
+    assert len(locked) == 2 * memory.FEW
     assert not any(locked)
     ledger.close()
 
@@ -541,6 +555,23 @@ def test_an_entry_is_the_same_whether_its_action_is_written_before_or_with_it(ac
 def with_a_transaction(store: Any, write: Callable[[Any], None]) -> None:
     with store.writing(durable=True) as statements:
         write(statements)
+
+
+@given(st.lists(st.lists(st.integers(), max_size=4).map(tuple), max_size=4).map(tuple), st.integers(0, 10**9))
+@settings(deadline=None)
+def test_an_answer_is_written_as_every_other_entry_is(released: Any, answers: int) -> None:
+    head, totals = Head(answers + 1, "ab" * 32), "cd" * 32
+    made = line(head, Recorded(answers, released), "2026-01-01", totals)
+    every = {
+        "kind": "answer",
+        "seq": head.seq + 1,
+        "previous": head.hash,
+        "at": "2026-01-01",
+        "totals": totals,
+    }
+    assert made.text == canonical({"answers": answers, "released": to_json(released), **every})
+    assert made[3:] == (None, None, answers)
+    assert body_of(made) == Recorded(answers, released)
 
 
 def test_a_head_that_moved_is_noticed(place: str) -> None:

@@ -1,22 +1,27 @@
 """Processes write in turns: whoever has just written comes after the one who waits."""
 
+import contextlib
+import gc
 import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fpinq.ledger import open_ledger, turnstile
+from fpinq.ledger import Ledger, open_ledger, sqlite, turnstile
 from fpinq.ledger.sqlite import SQLite
 from fpinq.ledger.turnstile import Turnstile
 from fpinq.model.actions import Query
 from fpinq.model.expressions import Schema, Type
 from fpinq.model.queries import Count
 from fpinq.model.semantics import Rule
+from traced import Interrupted, at_line, interrupt
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -111,3 +116,43 @@ def test_a_gate_that_is_stuck_or_cannot_be_made_keeps_nobody_out(
 def test_only_its_owner_may_open_the_gates(tmp_path: Path) -> None:
     open_ledger(tmp_path / "x.ledger", in_turns=True).close()
     assert {os.stat(tmp_path / f"x.ledger-{gate}").st_mode & 0o777 for gate in ("next", "turn")} == {0o600}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_turn_that_was_cut_short_does_not_undo_a_later_one_when_it_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was cut short as it ended was rolled back with its traceback: in the middle of a later step."""
+    path, run = tmp_path / "x.ledger", sqlite._Statements.run
+    ledger = Ledger(SQLite(path, in_turns=True))
+    ledger.register("people", Schema((("age", Type.INT64),)), 10**6, contents=["people"])
+    cut: list[BaseException] = []
+    told: list[int] = []
+
+    def forgetting(self: Any, statement: str, *parameters: Any) -> int:
+        if statement == "COMMIT":
+            cut.clear()
+            gc.collect()
+        return run(self, statement, *parameters)
+
+    def ask(number: int) -> None:
+        seq = ledger.act("s", Query("people", Fraction(1, 100), (Count(),)), f"{number}").seq or 0
+        ledger.answer(seq, ((number,),))
+        told.append(number)
+
+    line, is_cut = 0, True
+    while is_cut:
+        line += 1
+        try:
+            is_cut = at_line(line, partial(ask, 2 * line), interrupt, where=contextlib.__file__)
+        except Interrupted as error:
+            cut.append(error)
+        with monkeypatch.context() as patched:
+            patched.setattr(sqlite._Statements, "run", forgetting)
+            ask(2 * line + 1)
+    ledger.close()
+    assert line > 10
+    again = Ledger(SQLite(path))
+    asked = [again.act("s", Query("people", Fraction(1, 100), (Count(),)), f"{n}").released for n in told]
+    assert asked == [((n,),) for n in told]
+    again.close()

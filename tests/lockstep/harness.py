@@ -8,14 +8,17 @@ the sampler.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import tanh
 from typing import Any
 
 from engines.generators import Generator, Rows
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign, Partition, Query
 from fpinq.model.errors import FpinqError, ProgramError
 from fpinq.model.expressions import Schema
+from fpinq.model.kinds import Chosen, Noisy
+from fpinq.model.notions import Rho, Total, amount_of
 from fpinq.model.queries import (
     Choice,
     CrossMoments,
@@ -52,7 +55,7 @@ class Program:
     left: Mapping[str, Rows]
     right: Mapping[str, Rows]
     apart: Mapping[str, int]
-    budgets: Mapping[str, Fraction]
+    budgets: Mapping[str, Total]
     actions: Sequence[Action]
 
 
@@ -80,7 +83,10 @@ def run(engine: Any, program: Program, data: Mapping[str, Rows], prefix: str, fo
         # The two sides use different root names in one engine; nothing else may differ.
         seen.visible.append(observed.replace(prefix, ""))
     left = system.act(AskBudget()).fact  # type: ignore[union-attr]
-    seen.charged = {root: program.budgets[root] - left[name] for root, name in names.items()}  # type: ignore[index]
+    seen.charged = {
+        root: amount_of(program.budgets[root]) - left[name]  # type: ignore[index]
+        for root, name in names.items()
+    }
     return seen
 
 
@@ -141,6 +147,58 @@ def _away(query: PrimitiveQuery, here: Integers, there: Integers) -> int:
 
 def _score(runs: list[tuple[int, int, int]], point: int) -> int:
     return next(score for first, last, score in runs if first <= point <= last)
+
+
+# ── at ρ ─────────────────────────────────────────────────────────────────────────────
+
+
+def rho_loss(left: Run, right: Run) -> float:
+    """What the answers lose in ρ: by squared L2 distances, by ranges of scores, by x·tanh(x/2) at ε."""
+    return sum(
+        _rho_loss(query, here, there, at)
+        for (query, here, at), (_, there, _) in zip(left.measured, right.measured, strict=True)
+    )
+
+
+def _rho_loss(query: PrimitiveQuery, here: Integers, there: Integers, at: Any) -> float:
+    if not isinstance(at, Rho):
+        lost = float(_loss(query, here, there, at))
+        return lost * tanh(lost / 2)
+    if isinstance(query, Noisy):
+        squares = sum((a - b) ** 2 for a, b in zip(query.exact(here), query.exact(there), strict=True))
+        assert query.squared or not squares, f"{query} has sensitivity 0 and differs"
+        return float(at.amount * squares / query.squared) if squares else 0.0
+    assert isinstance(query, Chosen)
+    each = zip(query.choices(here), query.choices(there), strict=True)
+    return sum(
+        float(at.amount / query.passes) * (_range(mine.runs, yours.runs) / (mine.sensitivity * halves)) ** 2
+        for mine, yours in each
+        if (halves := 1 if query.monotone else 2) and mine.sensitivity
+    )
+
+
+def _range(left: list[tuple[int, int, int]], right: list[tuple[int, int, int]]) -> int:
+    """How far apart the changes of scores are: what all of them change by is lost on nobody."""
+    points = {first for first, _, _ in (*left, *right)}
+    changes = [_score(left, x) - _score(right, x) for x in points]
+    return max(changes) - min(changes)
+
+
+def at_rho(program: Program, generator: Generator) -> Program:
+    """The same with a concentrated root, beside it another or a pure one; queries at ρ, and some at ε."""
+    pure = generator.chance(40)
+    budgets: dict[str, Total] = {
+        root: amount_of(budget) if root == "B" and pure else Rho(amount_of(budget))
+        for root, budget in program.budgets.items()
+    }
+    actions = [_at_rho(action, generator) for action in program.actions]
+    return replace(program, budgets=budgets, actions=actions)
+
+
+def _at_rho(action: Action, generator: Generator) -> Action:
+    if isinstance(action, Query | AskPrice) and generator.chance(75):
+        return replace(action, epsilon=Rho(Fraction(action.epsilon)))  # type: ignore[arg-type]
+    return action
 
 
 # ── random programs ──────────────────────────────────────────────────────────────────

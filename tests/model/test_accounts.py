@@ -17,11 +17,14 @@ from fpinq.model.accounts import (
     Root,
     Sensitivity,
     Source,
+    at_most,
     certify,
     charge,
     combine,
     fits,
+    minus,
     partition,
+    plus,
     remaining,
     scaling_factor,
 )
@@ -306,3 +309,10 @@ def test_a_long_sum_costs_what_it_is_made_of_until_it_is_looked_at() -> None:
         whole = combine([1, 1], [combine([1, 0], [whole, {}]), {Root("x"): 1}])
     assert whole.get(Root("x")) == 900
     assert len(whole) == 801
+
+
+@given(st.fractions(), st.fractions())
+def test_sums_and_comparisons_are_python_s_own(a: Fraction, b: Fraction) -> None:
+    assert (plus(a, b), minus(a, b), at_most(a, b)) == (a + b, a - b, a <= b)
+    assert type(plus(a, b)) is Fraction
+    assert (plus(Fraction(0), b), at_most(a, a)) == (b, True)

@@ -187,3 +187,20 @@ def test_a_class_that_equals_another_is_not_it() -> None:
         LiteralTable(S, ((Different(1),),))
     with pytest.raises(BadAction, match="expected Partitioning or NoneType, not Nothing"):
         step(C, Query("A", Fraction(1), (Count(), Count()), Nothing(K, (0, 1))))
+
+
+def test_what_stands_behind_the_same_thing_twice_is_looked_at() -> None:
+    """The same object is checked once; another one is not taken for it."""
+    count = Count()
+    check_closed(Query("A", Fraction(1), (count, count, Count())), Action)
+    for wrong in (Name("count"), None, (count,)):
+        with pytest.raises(BadAction, match=r"Query\.queries"):
+            check_closed(Query("A", Fraction(1), (count, count, wrong)), Action)  # type: ignore[arg-type]
+
+
+def test_an_op_is_told_by_its_letters_and_a_lying_one_is_refused() -> None:
+    written = "".join(["qu", "ery"])  # not the very object that the class has
+    check_closed(Query("A", Fraction(1), (Count(),), op=written), Action)  # type: ignore[arg-type]
+    for wrong in (Name("query"), "count", None):
+        with pytest.raises(BadAction, match=r"Query\.op"):
+            check_closed(Query("A", Fraction(1), (Count(),), op=wrong), Action)  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from fpinq.model.domains import (
     KeyDomain,
     ProductDomain,
     StringDomain,
+    TruthDomain,
     check_domain,
     contains,
 )
@@ -24,6 +25,8 @@ from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type
 
 DAYS = DateDomain(date(2024, 2, 27), date(2024, 3, 2))
 SMALL = [
+    TruthDomain(),
+    ProductDomain((TruthDomain(), IntegerDomain(0, 2))),
     IntegerDomain(-3, 4),
     DAYS,
     StringDomain(0),
@@ -37,7 +40,7 @@ LARGE = [
     *map(StringDomain, (2, 3, 4, 5, 8, 32, MAX_BYTES)),
     ProductDomain((StringDomain(32), IntegerDomain(-(10**9), 10**9), DateDomain(date.min, date.max))),
 ]
-STRANGERS = [None, True, 2.0, b"a", "\ud800", "a\udfffb", (), ("a",), (1, "a", 3), [], datetime(2024, 2, 28)]
+STRANGERS = [None, 2.0, b"a", "\ud800", "a\udfffb", (), ("a",), (1, "a", 3), [], datetime(2024, 2, 28)]
 
 
 @pytest.mark.parametrize("domain", SMALL)
@@ -190,3 +193,14 @@ def test_the_types_of_keys():
 def test_what_is_no_domain_is_refused(make):
     with pytest.raises(BadPartition):
         make()
+
+
+def test_truths_are_of_a_column_of_truths():
+    assert TruthDomain().types == (Type.BOOL,)
+    assert ProductDomain((TruthDomain(), IntegerDomain(0, 2))).types == (Type.BOOL, Type.INT64)
+
+
+@pytest.mark.parametrize("domain", [IntegerDomain(0, 9), StringDomain(3), DAYS])
+@pytest.mark.parametrize("key", [False, True])
+def test_a_truth_is_no_key_of_numbers_dates_or_texts(domain, key):
+    assert domain.rank(key) is None

@@ -80,6 +80,7 @@ ADULT = Apply("greater", (Column("age"), Literal.of(17)))
         (AskScale("A"), "A ? s"),
         (AskBudget(), "budget ? B"),
         (AskPrice("A", Fraction(1, 3)), "price(A, 1/3) ? C"),
+        (AskPrice("A", Fraction(1, 3), Fraction(1, 9)), "price(A, 1/3, 1/9) ? C"),
     ],
 )
 def test_an_action_is_written_as_in_the_paper(action: Action, text: str) -> None:

@@ -13,6 +13,7 @@ from fpinq.engines.reference import Relation, measure
 from fpinq.model import queries
 from fpinq.model.actions import Query
 from fpinq.model.clamps import Clamp, quantise
+from fpinq.model.domains import IntegerDomain
 from fpinq.model.errors import BadQuery, UnknownColumn
 from fpinq.model.expressions import Apply, Column, Literal, Schema, Type
 from fpinq.model.kinds import Choices, Chosen, Noisy, Primitive
@@ -27,6 +28,7 @@ from fpinq.model.queries import (
     Count,
     CrossMoments,
     Depth,
+    Discovery,
     Frequencies,
     Lagrange,
     Moments,
@@ -36,6 +38,8 @@ from fpinq.model.queries import (
     Ranks,
     Several,
     SimpleQuery,
+    Sparse,
+    Stable,
     Sum,
     Summary,
     Tally,
@@ -51,6 +55,7 @@ from fpinq.model.statistics import (
     Records,
     Statistic,
     Totals,
+    dense,
     size,
 )
 from fpinq.model.work import TableSize, work_of
@@ -461,6 +466,8 @@ ASKED: list[SimpleQuery] = [
     Brackets(Clamp(X, -2, 3), (Fraction(1, 2), Fraction(9, 10)), (2, 5), (0, 3)),
     Balance(Clamp(X, -2, 1), 3, 1, 1),
     Balance(Clamp(X, 0, 2), 2, 0, 1, Fraction(1, 2)),
+    Sparse(X, IntegerDomain(-2, 3), Fraction(1), 6),
+    Stable(X, IntegerDomain(-2, 3), Fraction(1, 10), 1, 6),
 ]
 
 
@@ -540,6 +547,8 @@ def drawn_on(query: SimpleQuery, measured: Integers) -> list[int]:
             min(query.fineness, query.fineness - i) * above - min(query.fineness, query.fineness + i) * below
             for i in steps
         ]
+    if isinstance(query, Discovery):
+        return dense(query.statistic, measured)
     return query.exact(measured)
 
 
@@ -562,6 +571,8 @@ def test_a_query_releases_and_passes_over_as_much_as_it_says(query: SimpleQuery)
         assert max(choices.sensitivity for choices in query.choices({})) == query.sensitivity
     elif isinstance(query, Balance):
         assert query.integers == query.passes == 1
+    elif isinstance(query, Discovery):
+        assert query.integers == 2 * query.at_most == 2 * query.domain.size
     else:
         assert len(query.exact({})) == query.integers
 

@@ -12,11 +12,13 @@ from fpinq.checker.scope import BINARY, SCHEMA, UNARY
 from fpinq.model import errors
 from fpinq.model.accounts import Root, certify
 from fpinq.model.actions import Action, AskBudget, Assign, Partition, Query
+from fpinq.model.domains import IntegerDomain
 from fpinq.model.environments import Numbered
 from fpinq.model.errors import NotAsRecorded, ProgramError
 from fpinq.model.events import KINDS, Began, Event, Froze, Recorded, Registered, Took, Unfroze, Upgraded
 from fpinq.model.expressions import Column, Schema, Type
-from fpinq.model.queries import Count
+from fpinq.model.notions import approximate
+from fpinq.model.queries import Count, Stable
 from fpinq.model.semantics import Measure, Rule, Told
 from fpinq.model.sessions import (
     NOTHING,
@@ -306,6 +308,62 @@ def test_a_cap_counts_the_analyst_s_own_sessions_and_no_others() -> None:
     assert left(state, "nobody") == Fraction(1, 2)
     assert rule_of(state, "other", count("1/3"), "ann") is Rule.QUERY_BOTTOM
     assert rule_of(state, "other", count("1/3"), None) is Rule.QUERY
+
+
+def found(delta: Any, epsilon: Any = "1/100") -> Query:
+    """A query that finds keys."""
+    key = next(name for name, type_ in SCHEMA.columns if type_ is Type.INT64)
+    stable = Stable(Column(key), IntegerDomain(0, 9), Fraction(delta), 1, 10)
+    return Query("A", Fraction(epsilon), (stable,))
+
+
+def delta_left(state: State, name: str, analyst: str | None = None) -> Fraction:
+    told = decide(state.budgets, state.sessions.get(name) or opened(analyst), AskBudget()).transition.label
+    return told.fact["A δ"]  # type: ignore[no-any-return,union-attr,index,call-overload]
+
+
+def test_a_cap_of_delta_counts_the_analyst_s_own_sessions_and_no_others() -> None:
+    budget = approximate(1, "1/2", "1/2")
+    state = begun(root("A", budget, keys_caps={"ann": "1/10", "eve": 0}, keys_cap="1/4"))
+    events: list[Event] = []
+    for name, analyst in (("a", "ann"), ("b", "bob"), ("c", None)):
+        state, event = act(state, name, found("1/20"), analyst)
+        events.append(event)
+        assert event.rule is Rule.QUERY
+    assert delta_left(state, "a", "ann") == delta_left(state, "other", "ann") == Fraction(1, 20)
+    assert delta_left(state, "other", "bob") == Fraction(1, 5)
+    assert delta_left(state, "nobody") == Fraction(7, 20)
+    assert delta_left(state, "new", "eve") == 0
+    for analyst, delta, rule in (
+        ("ann", "1/20", Rule.QUERY), ("ann", "1/19", Rule.QUERY_BOTTOM), ("eve", "1/1000", Rule.QUERY_BOTTOM),
+        ("bob", "1/5", Rule.QUERY), ("bob", "1/4", Rule.QUERY_BOTTOM), (None, "1/4", Rule.QUERY),
+    ):  # fmt: skip
+        before = state.budgets.spent
+        after, event = act(state, "fresh", found(delta), analyst)
+        assert event.rule is rule
+        assert (after.budgets.spent == before) == (rule is Rule.QUERY_BOTTOM)
+    again = begun(root("A", budget, keys_caps={"ann": "1/10", "eve": 0}, keys_cap="1/4"))
+    for event in events:
+        again = take(again, event)
+    assert again.budgets.spent == state.budgets.spent
+
+
+def test_a_cap_of_delta_needs_a_delta_and_is_part_of_what_was_promised() -> None:
+    for budget, cap in ((1, "1/10"), (approximate(1, "1/2"), "1/10")):
+        with pytest.raises(errors.BadEpsilon, match="δ for keys"):
+            root("A", budget, keys_cap=cap)
+    for wrong in (1, "-1/2", "many"):
+        with pytest.raises(errors.BadEpsilon):
+            root("A", approximate(1, "1/2", "1/2"), keys_caps={"ann": wrong})
+    promised = root("A", approximate(1, "1/2", "1/2"), keys_caps={"ann": "1/10"})
+    budgets = begun(promised).budgets
+    assert budgets.promised(("A δ", "ann")) == Fraction(1, 10)
+    assert budgets.promised(("A δ", "bob")) is None
+    with pytest.raises(errors.RegisteredDifferently, match="caps"):
+        known(budgets, replace(promised, keys_caps=None))
+    with pytest.raises(errors.RegisteredDifferently, match="caps"):
+        known(budgets, replace(promised, keys_cap=Fraction(1, 3)))
+    assert promised.keys_cap_of(None) is None
 
 
 def test_a_cap_may_be_spent_at_once_and_to_the_last() -> None:

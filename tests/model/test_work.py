@@ -9,6 +9,7 @@ import pytest
 from fpinq.model import nesting
 from fpinq.model.clamps import Clamp
 from fpinq.model.costs import CLAMPED, ORDERED, UNITS, Costs, Times, length_of
+from fpinq.model.domains import StringDomain
 from fpinq.model.errors import BadTransformation, KernelViolation
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.nesting import operators_in
@@ -34,6 +35,7 @@ from fpinq.model.queries import (
     Rank,
     Ranks,
     Several,
+    Sparse,
     Sum,
     Summary,
     Tree,
@@ -261,6 +263,23 @@ def test_a_mechanism_looks_at_a_records_grid_point_once_for_each_fraction() -> N
     # A grid has only so many points, however many rows there are.
     narrow = Clamp(N, 0, 1)
     assert work(ROOT, Frequencies(narrow)).query < work(ROOT, Frequencies(clamp)).query
+
+
+def test_keys_that_nobody_has_are_work_of_the_query_and_nobodys() -> None:
+    """As many of every part as are expected, and the longer their numbers the more each is."""
+
+    def of(expected: int, size: int = 8, parts: int = 1, *, weighed: bool = False) -> Work:
+        query = Sparse(Column("s"), StringDomain(size), Fraction(expected), 1)
+        by = Partitioning(Column("n"), range(parts))
+        return Bounds(sizes(), UNITS).work(ROOT, by, [query], weighed=weighed)
+
+    few, many = of(1), of(10_000)
+    assert many.record == few.record
+    assert many.query - few.query == 9_999 * (of(2).query - few.query) > 0
+    assert of(10_000, parts=10).query - of(1, parts=10).query == 10 * (many.query - few.query)
+    assert of(10_000, size=16).query > many.query
+    assert of(10_000, size=1_024).query > 10**13  # an hour and more
+    assert of(10_000, weighed=True).query - of(1, weighed=True).query > 50 * (many.query - few.query)
 
 
 def test_each_of_several_queries_evaluates_its_clamps_itself() -> None:

@@ -21,8 +21,8 @@ def single(scale: Fraction, before: list[int], more: list[int], after: list[int]
 
 
 def first_of_many(scale: Fraction, before: list[int], more: list[int], after: list[int]) -> int:
-    """The same draw; many read their words step by step, and more where there is a tie."""
-    return int(sample_many(scale, 1, scripted(words([*before, *more, *after])))[0])
+    """The same draw, by the one that draws many."""
+    return int(sample_many(scale, 1, scripted(words([*before, *after, *more])))[0])
 
 
 def masses(part: Digit | Tail, largest: int) -> dict[int, tuple[Fraction, Fraction]]:
@@ -39,13 +39,18 @@ def masses(part: Digit | Tail, largest: int) -> dict[int, tuple[Fraction, Fracti
     return found
 
 
+@pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize(
     "scale", [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(5)]
 )
-def test_the_digits_add_up_to_the_discrete_laplace(scale):
-    """The whole convolution, in rational bounds: equal to the mass function to 2^−180 at every value."""
+def test_the_digits_add_up_to_the_discrete_laplace(scale, more):
+    """The whole convolution, in rational bounds: equal to the mass function to 2^−180 at every value.
+
+    Of as many digits as it needs, or of more.
+    """
+    plan = steps(scale, len(steps(scale)) - 1 + more)
     total = {0: (Fraction(1), Fraction(1))}
-    for step in steps(scale):
+    for step in plan:
         parts = masses(step.part, 2 if isinstance(step.part, Tail) else BASE - 1)
         added: dict[int, tuple[Fraction, Fraction]] = defaultdict(lambda: (Fraction(0), Fraction(0)))
         for value, (low, high) in total.items():
@@ -55,7 +60,7 @@ def test_the_digits_add_up_to_the_discrete_laplace(scale):
         total = added
     noise = DiscreteLaplace(scale)
     # Beyond this, values need a tail of 3 or more, which was left out of the sum.
-    largest = 2 * BASE ** (len(steps(scale)) - 1) - 1
+    largest = 2 * BASE ** (len(plan) - 1) - 1
     for v in range(-min(largest, 300), min(largest, 300) + 1):
         low, high = total[v]
         expected_low, expected_high = noise.pmf(v, BITS)
@@ -141,7 +146,7 @@ def test_a_tail_is_reached_and_not_cut_off(scale):
 def test_an_array_with_a_tail_is_one_of_python_integers():
     plan = steps(Fraction(10))
     values = sample_many(
-        Fraction(10), 3, scripted(words([ZERO, 0, ZERO, 1 << 40, *[ZERO] * 3 * (len(plan) - 1)]))
+        Fraction(10), 3, scripted(words([ZERO, 0, ZERO, *[ZERO] * 3 * (len(plan) - 1), 1 << 40]))
     )
     assert values.dtype == object
     assert values.tolist() == [0, BASE ** (len(plan) - 1), 0]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpinq.model.errors import BadEpsilon, BadQuery
-from fpinq.noise import DiscreteLaplace, sample, sample_many
+from fpinq.noise import DiscreteLaplace, sample, sample_each, sample_many
 from fpinq.noise.digits import steps
 from noise.goodness import are_of, counts, edges, same
 from noise.sources import recording, scripted, seeded
@@ -49,6 +49,27 @@ def test_many_draws_are_single_draws_of_the_same_words(scale):
     dealt = np.frombuffer(seeded(7)(8 * n * len(plan)), dtype="<u8").reshape(len(plan), n)
     many = sample_many(scale, n, scripted(dealt.tobytes()))
     assert many.tolist() == [sample(scale, scripted(dealt[:, i].tobytes())) for i in range(n)]
+
+
+@pytest.mark.parametrize("scales", [SCALES[:3], SCALES, [*SCALES, Fraction(10**30)]])
+def test_draws_at_a_scale_each_are_single_draws_of_the_same_words(scales):
+    """Where a scale needs fewer words than the largest, digits that are 0 come before its own."""
+    n, longest = 500, max(len(steps(scale)) for scale in scales)
+    numbers = [i * i % len(scales) for i in range(n)]
+    dealt = np.frombuffer(seeded(7)(8 * n * longest), dtype="<u8").reshape(longest, n)
+    drawn = sample_each(scales, numbers, scripted(dealt.tobytes()))
+    for i, number in enumerate(numbers):
+        own = len(steps(scales[number]))
+        words = np.concatenate([dealt[:1, i], dealt[longest - own + 1 :, i]])
+        assert drawn[i] == sample(scales[number], scripted(words.tobytes()))
+
+
+def test_draws_at_a_scale_each_have_their_scales():
+    scales = [Fraction(1, 3), Fraction(22, 7), Fraction(10**6)]
+    drawn = sample_each(scales, [0, 1, 2] * 40_000)
+    for number, scale in enumerate(scales):
+        assert are_of(drawn[number::3], DiscreteLaplace(scale))
+        assert not are_of(drawn[number::3], DiscreteLaplace(scale * 13 / 10))
 
 
 @pytest.mark.parametrize("scale", [Fraction(10), Fraction(10**6)])

@@ -4,7 +4,9 @@ from collections import Counter
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from typing import Any
 
+import numpy as np
 import pytest
 
 from fpinq.model.enclosure import exp_negative
@@ -81,6 +83,21 @@ def test_what_is_chosen_is_the_last_boundary_that_the_noise_does_not_exceed(
         outcomes = mechanism.outcomes
         met = [j for j in outcomes[1:] if noise <= mechanism.boundary(j, above, below)]
         assert mechanism.choose(above, below) == max(met, default=outcomes[0])
+
+
+@pytest.mark.parametrize("kind", [np.int64, object])
+def test_many_choices_are_single_ones(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same noise, with quotients of their own, in machine integers and in Python's."""
+    asked = [
+        (i % len(SCOPE), noise, *parts)
+        for i, (noise, parts) in enumerate(product((-400, -31, -1, 0, 1, 2, 40, 400), PARTS[::3]))
+    ]
+    numbers, noises, above, below = map(list, zip(*asked, strict=True))
+    monkeypatch.setattr(quotient, "sample_each", lambda scales, numbers, source: np.array(noises))
+    found = quotient.choose_each(SCOPE, numbers, np.array(above, dtype=kind), np.array(below, dtype=kind))
+    for chosen, (number, noise, *parts) in zip(found.tolist(), asked, strict=True):
+        monkeypatch.setattr(quotient, "sample", lambda scale, source, noise=noise: noise)
+        assert chosen == SCOPE[number].choose(*parts)
 
 
 def test_choices_have_these_masses() -> None:

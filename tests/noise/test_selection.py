@@ -12,7 +12,16 @@ import pytest
 
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.noise import ExponentialMechanism, PermuteAndFlip, Run, singles
-from fpinq.noise.permute_and_flip import Stretch, contenders, key, lengths, possible, zero_words
+from fpinq.noise.permute_and_flip import (
+    NEGATIVE_INFINITY,
+    Stretch,
+    contenders,
+    first_bytes,
+    key,
+    lengths,
+    possible,
+    zero_words,
+)
 from fpinq.noise.selection import Lag, lags
 from fpinq.noise.uniform import Uniform
 from noise.goodness import fits
@@ -387,7 +396,11 @@ def test_a_rough_key_encloses_what_a_finer_one_does(bits):
         known = random.choice([8, 64, 128])
         u = Uniform(random.choice([0, 1, random.getrandbits(5), random.getrandbits(known)]), known)
         lag = Lag(random.randint(0, 50), random.choice([1, 2, 3, 10**6, 2**61]))
-        rough, fine = (key(lag, u, Fraction(1, 7), to) for to in (bits, bits + 40))
+        rough, fine = (
+            [bound if bound == NEGATIVE_INFINITY else Fraction(bound, 7 << to) for bound in found]
+            for to in (bits, bits + 40)
+            for found in [key(lag, u, Fraction(1, 7), to)]
+        )
         assert rough[0] <= fine[1]
         assert fine[0] <= rough[1]
         assert rough[0] <= fine[0] + Fraction(1, 2 ** (bits - 1))
@@ -427,6 +440,27 @@ def test_of_runs_that_are_farther_behind_fewer_are_looked_at(bits):
     assert looked[0] == pytest.approx(2**16 / 2**bits, rel=0.3)
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 7), Fraction(3)])
+def test_no_contender_is_left_out_for_its_first_byte(epsilon):
+    random, mechanism, cut = Random(5), PermuteAndFlip(epsilon), 0
+    for _ in range(200):
+        number = random.choice([1, 5, 600, 3_000])
+        gaps = np.array(
+            [random.choice([0, random.randint(0, 9), random.randint(0, 9_000)]) for _ in range(number)]
+        )
+        sizes = np.array([random.choice([0, 1, 1, 3, 200, 2**40]) for _ in gaps])
+        drawn = first_bytes(Stretch(range(number)), lambda _, found=(-gaps, sizes): found, random.randbytes)
+        there = np.flatnonzero(sizes)
+        if not len(there):
+            continue
+        lagging = [Lag(int(gaps[i]), int(sizes[i])) for i in there]
+        won = contenders(lagging, drawn.heads[there].tolist(), mechanism.rate, 8)
+        kept = set(drawn.short(mechanism._most_bits([drawn]))[0].tolist())
+        assert {int(there[i]) for i in won} <= kept
+        cut += len(there) - len(kept)
+    assert cut > 1_000
+
+
 def arrays(runs):
     return np.array([run.score for run in runs]), np.array([run.multiplicity for run in runs])
 
@@ -435,11 +469,14 @@ def arrays(runs):
 def test_no_contender_is_left_out_in_arrays(rate):
     random = Random(3)
     for _ in range(300):
-        number = random.choice([1, 2, 30, 300])
+        number, first = (
+            random.choice([1, 2, 30, 300]),
+            random.randint(0, 3),
+        )  # the least words, or none of them
         gaps = [0, *(random.choice([random.randint(0, 9), random.randint(0, 2**50)]) for _ in range(number))]
         sizes = [random.choice([1, 2, 3, random.randint(1, 2**61)]) for _ in gaps]
         words = [
-            random.choice([0, 1, 2**63, 2**64 - 1, random.getrandbits(64), random.getrandbits(9)])
+            random.choice([0, 1, 2**63, 2**64 - 1, random.getrandbits(64), random.getrandbits(9)][first:])
             for _ in gaps
         ]
         exactly = contenders([Lag(*lag) for lag in zip(gaps, sizes, strict=True)], words, rate)

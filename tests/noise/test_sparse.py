@@ -14,7 +14,7 @@ from fpinq.model.domains import DateDomain, IntegerDomain, ProductDomain, String
 from fpinq.model.enclosure import fractions, power
 from fpinq.model.errors import BadQuery
 from fpinq.noise import DiscreteGaussian, DiscreteLaplace, SparseHistogram
-from fpinq.noise.sparse import draw_gap, passing, rates
+from fpinq.noise.sparse import draw_gap, passing, rate_at_most, rates
 from fpinq.noise.symmetric import Symmetric
 from noise.goodness import fits, same
 from noise.sources import recording, scripted, seeded, words
@@ -138,14 +138,14 @@ def test_the_keys_that_pass_are_so_many_and_anywhere():
     """Over twelve keys: how many is binomial, and each is as likely as the others."""
     noise, threshold, size, n = LAPLACE, 2, 12, 6000
     p = float(noise.tail(threshold)[0])
-    found = [passing(noise, threshold, size, seeded(i)) for i in range(n)]
+    found = [list(passing(noise, threshold, size, seeded(i))) for i in range(n)]
     many = Counter(min(len(numbers), 4) for numbers in found)
     masses = [math.comb(size, k) * p**k * (1 - p) ** (size - k) for k in range(4)]
     assert fits([many[k] for k in range(5)], [*masses, 1 - sum(masses)])
     each = Counter(number for numbers in found for number in numbers)
     assert set(each) == set(range(size))
     assert all(abs(each[i] - n * p) < 6 * math.sqrt(n * p) for i in range(size))
-    assert passing(noise, threshold, 0, seeded(1)) == []
+    assert list(passing(noise, threshold, 0, seeded(1))) == []
 
 
 # The histogram
@@ -191,14 +191,14 @@ def test_the_whole_output_has_the_law_of_the_dense_histogram(noise):
 
 def test_it_is_drawn_as_the_dense_one_would_be():
     """Beside a histogram that draws noise for every key of the domain and filters."""
-    domain, n, source = IntegerDomain(0, 30), 2000, seeded(9)
+    domain, n, source = IntegerDomain(0, 30), 5000, seeded(9)
     histogram = SparseHistogram(DiscreteLaplace(Fraction(3)), domain, Fraction(2))
     counts = {3: 5, 4: 1, 17: 9}
     exact = np.array([counts.get(key, 0) for key in range(31)])
     sparse, dense = Counter[int](), Counter[int]()
     for _ in range(n):
         sparse.update(histogram.release(counts, source).keys())
-        dense.update(np.flatnonzero(exact + histogram.noise.draw(31) >= histogram.threshold).tolist())
+        dense.update(np.flatnonzero(exact + histogram.noise.draw(31, source) >= histogram.threshold).tolist())
     assert same([sparse[key] for key in range(31)], [dense[key] for key in range(31)])
     assert not same(
         [sparse[key] for key in range(31)], [dense[key] * (13 if key in counts else 10) for key in range(31)]
@@ -276,3 +276,25 @@ def test_dates_are_keys_like_others():
 def test_an_expectation_that_is_none_is_refused(expected):
     with pytest.raises(BadQuery):
         SparseHistogram(LAPLACE, IntegerDomain(0, 9), expected)
+
+
+@pytest.mark.parametrize(
+    "noise", [DiscreteLaplace(Fraction(1, 10**18)), DiscreteGaussian(Fraction(1, 10**18))]
+)
+@pytest.mark.parametrize("domain", [IntegerDomain(0, 0), IntegerDomain(0, 2**62), StringDomain(32)])
+def test_keys_that_are_as_good_as_impossible_need_no_digits_of_how_much(noise, domain):
+    """p = e^(−10¹⁸) to its first digit would be more bits than there is memory."""
+    assert SparseHistogram(noise, domain).release_numbers({0: 5}) == {0: 5}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_rate_is_no_less_than_it_is(noise):
+    for threshold in range(1, 30):
+        for bits in (8, 64, 500):
+            assert rate_at_most(noise, threshold, bits) >= rates(noise, threshold, 600)[1]
+
+
+def test_a_release_at_an_epsilon_that_leaves_no_noise_ends():
+    noise = DiscreteLaplace(Fraction(1, 10**7))
+    shown = SparseHistogram(noise, StringDomain(32)).release({"a": 1, "b": 2})
+    assert shown == {"a": 1, "b": 2}

@@ -1,5 +1,6 @@
 """A real browser and a server of a made-up town. Without a browser, these tests are skipped, and say so."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from fractions import Fraction
@@ -83,3 +84,33 @@ def watched(browser: Any, live: Live) -> Iterator[Watched]:
     yield page
     page.check()
     context.close()
+
+
+# Where FPINQ_PICTURES=docs/pictures is set, the pictures of the documentation are made again.
+PICTURES = os.environ.get("FPINQ_PICTURES")
+
+
+def picture(page: Any, name: str) -> None:
+    if PICTURES:
+        from PIL import Image  # comes with matplotlib
+
+        path = Path(PICTURES) / f"{name}.png"
+        page.screenshot(path=path, full_page=True)
+        with Image.open(path) as found:
+            small = found.convert("RGB").quantize(48)
+        small.save(path, optimize=True)
+
+
+def expect(locator: Any) -> Any:
+    from playwright.sync_api import expect as asserted
+
+    return asserted(locator, "")
+
+
+def check_accessible(page: Any, but: str = ".nothing") -> None:
+    """axe finds nothing (WCAG 2.2 A and AA, and best practice)."""
+    axe = pytest.importorskip("axe_playwright_python", reason="no axe: make page")
+    source = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    page.evaluate(source + ";0")
+    found = page.evaluate("(but) => axe.run({include: [['html']], exclude: [[but]]})", but)
+    assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found["violations"]] == []

@@ -1,6 +1,5 @@
 """The page in a real browser: an analyst, an owner, an auditor; on a phone, in the dark, without a mouse."""
 
-import os
 import re
 import time
 import tomllib
@@ -15,38 +14,10 @@ import pytest
 import fpinq
 from fpinq.server import DataSet, TableConfig
 from fpinq.server.dashboard import load
-from page.conftest import Watched
+from page.conftest import Watched, check_accessible, expect, picture
 from server.live import Live, Reply, people, serve
 
 FILES = Path(fpinq.__file__).parent / "server/dashboard/files"
-# Where FPINQ_PICTURES=docs/pictures is set, the pictures of the documentation are made again.
-PICTURES = os.environ.get("FPINQ_PICTURES")
-
-
-def picture(page: Any, name: str) -> None:
-    if PICTURES:
-        from PIL import Image  # comes with matplotlib
-
-        path = Path(PICTURES) / f"{name}.png"
-        page.screenshot(path=path, full_page=True)
-        with Image.open(path) as found:
-            small = found.convert("RGB").quantize(48)
-        small.save(path, optimize=True)
-
-
-def expect(locator: Any) -> Any:
-    from playwright.sync_api import expect as asserted
-
-    return asserted(locator, "")
-
-
-def check_accessible(page: Any, but: str = ".nothing") -> None:
-    """axe finds nothing (WCAG 2.2 A and AA, and best practice)."""
-    axe = pytest.importorskip("axe_playwright_python", reason="no axe: make page")
-    source = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-    page.evaluate(source + ";0")
-    found = page.evaluate("(but) => axe.run({include: [['html']], exclude: [[but]]})", but)
-    assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found["violations"]] == []
 
 
 # ── an analyst ───────────────────────────────────────────────────────────────────────

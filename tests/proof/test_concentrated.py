@@ -1,19 +1,21 @@
-"""The proof and the code charge the same where budgets are of both notions: κ, the scale rule, every book."""
+"""The proof and the code charge the same for budgets of both notions, with a δ or without: every book."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 
 from fpinq.model import books
 from fpinq.model.accounts import Part, Root
-from fpinq.model.actions import AskPrice, Query
+from fpinq.model.actions import AskBudget, AskPrice, Query
 from fpinq.model.epsilon import Epsilon
-from fpinq.model.errors import KernelViolation, NotConcentrated
-from fpinq.model.notions import Amount, Rho, Total
+from fpinq.model.errors import KernelViolation, NoDelta, NotConcentrated
+from fpinq.model.notions import Amount, Rho, Total, amount_of, approximate
 from fpinq.model.queries import Count
-from fpinq.model.semantics import step
+from fpinq.model.semantics import Told, step
 from fpinq.model.units import GRAIN
 from proof.conftest import Coq
 from proof.test_proof import Script, by, listed
@@ -56,23 +58,35 @@ def test_no_rate_is_a_refusal_in_the_proof(coq: Coq) -> None:
 
 
 class Mixed(Script):
-    """A random program on roots with an ε and roots with a ρ, asked at either."""
+    """A random program on roots with an ε and roots with a ρ, some with a δ for keys, asked at either."""
 
     def __init__(self, random: Random) -> None:
         self.concentrated: list[bool] = []
+        self.deltas: list[Fraction | None] = []
+        self.amounts: list[Fraction] = []
+        self.verdicts_with_delta: set[str] = set()
         super().__init__(random)
 
     def promised(self, total: Fraction) -> Total:
         self.concentrated.append(self.random.random() < 0.7)
-        return Rho(total) if self.concentrated[-1] else total
+        keys = Fraction(self.random.randint(1, 9), 10**6) if self.random.random() < 0.6 else None
+        promised: Total = Rho(total) if self.concentrated[-1] else total
+        if keys is not None:
+            promised = approximate(total, keys + Fraction(self.concentrated[-1], 100), keys)
+        self.deltas.append(keys)
+        self.amounts.append(amount_of(promised))
+        return promised
 
     def amount(self) -> Fraction | Rho:
         number = self.epsilon() / self.random.choice([1, 10, 100])
         return Rho(number) if self.random.random() < 0.6 else number
 
     def query(self) -> None:
+        if self.random.random() < 0.4:
+            self.find()
+            return
         table, at, parts = self.table(), self.amount(), self.random.choice([0, 0, 1, 3])
-        self.commands.append(f"Query_ {table} {in_coq(at)}")
+        self.commands.append(f"Query_ {table} {in_coq(at)} 0")
         asked = Query(f"t{table}", at, (Count(),) * max(parts, 1), by(parts) if parts else None)
         try:
             transition = step(self.c, asked)
@@ -82,9 +96,31 @@ class Mixed(Script):
         self.c = transition.configuration
         self.note("measured" if transition.rule == "Query" else "bottom")
 
+    def find(self) -> None:
+        """A query that spends a δ for each unit of distance, as the rule for queries charges it."""
+        table, at = self.table(), self.amount()
+        delta = Fraction(self.random.randint(1, 9), self.random.choice([10**6, 3 * 10**6, 10**7]))
+        self.commands.append(f"Query_ {table} {in_coq(at)} ({delta.numerator}#{delta.denominator})")
+        amount = at if isinstance(at, Rho) else Epsilon(at)
+        before = self.c.accounts
+        try:
+            after = books.charge(before, self.c.table(f"t{table}").sensitivity, amount, delta)
+        except (NotConcentrated, NoDelta):
+            self.found("refused")
+            return
+        fits = books.fits(before, after)
+        if fits:
+            books.certify(after)
+            self.c = replace(self.c, accounts=after)
+        self.found("measured" if fits else "bottom")
+
+    def found(self, verdict: str) -> None:
+        self.verdicts_with_delta.add(verdict)
+        self.note(verdict)
+
     def price(self) -> None:
         table, at = self.table(), self.amount()
-        self.commands.append(f"Price_ {table} {in_coq(at)}")
+        self.commands.append(f"Price_ {table} {in_coq(at)} 0")
         try:
             told = self.told(AskPrice(f"t{table}", at))
         except NotConcentrated:
@@ -92,26 +128,46 @@ class Mixed(Script):
             return
         self.note(f"price {told}")
 
+    def budget(self) -> None:
+        """What is left of a δ is told, too: what there was, less the counter that is compared."""
+        self.commands.append("Budget_")
+        told = step(self.c, AskBudget()).label
+        assert isinstance(told, Told)
+        assert isinstance(told.fact, Mapping)
+        accounts, left = self.c.accounts, dict(told.fact)
+        for root, delta in zip(self.sources, self.deltas, strict=False):
+            assert isinstance(root, Root)
+            if delta is not None:
+                assert left.pop(root.name + books.FOR_KEYS) == delta - books.paid_for_keys(accounts, root)
+        self.note(f"budget {','.join(map(str, left.values()))}")
+
     def note(self, verdict: str) -> None:
         accounts = self.c.accounts
         number = range(len(accounts.partitions))
         shown = [f"C={listed(accounts.counters, self.sources)} M={listed(accounts.maxima, number)}"]
-        for root in self.sources[: self.roots]:
-            assert isinstance(root, Root)
-            book = accounts.books.losses.get(root) if accounts.books is not None else None
-            if book is None:
-                shown.append("")
-                continue
-            assert {s for s in book.counters if isinstance(s, Root)} <= {root}
-            own = {s: c for s, c in book.counters.items() if s == root or isinstance(s, Part)}
-            shown.append(f"C={listed(own, self.sources)} M={listed(book.maxima, number)}")
+        known = accounts.books or books.NONE
+        for of in (known.losses, known.deltas):
+            for root in self.sources[: self.roots]:
+                assert isinstance(root, Root)
+                book = of.get(root)
+                if book is None:
+                    shown.append("")
+                    continue
+                assert {s for s in book.counters if isinstance(s, Root)} <= {root}
+                own = {s: c for s, c in book.counters.items() if s == root or isinstance(s, Part)}
+                shown.append(f"C={listed(own, self.sources)} M={listed(book.maxima, number)}")
         self.expected.append(" | ".join([verdict, *shown]))
 
     def term(self) -> str:
-        budgets = "; ".join(f"{b.numerator}#{b.denominator}" for b in self.budgets)
+        budgets = "; ".join(f"{b.numerator}#{b.denominator}" for b in self.amounts)
         notions = "; ".join(f"Closeness.{'Concentrated' if c else 'Pure'}" for c in self.concentrated)
+        deltas = "; ".join(
+            "None" if d is None else f"Some ({d.numerator}#{d.denominator})" for d in self.deltas
+        )
         commands = "; ".join(f"ComputeBooks.{command}" for command in self.commands)
-        return f"ComputeBooks.books_session {GRAIN} {self.roots} [{budgets}] [{notions}] [{commands}]"
+        return (
+            f"ComputeBooks.books_session {GRAIN} {self.roots} [{budgets}] [{notions}] [{deltas}] [{commands}]"
+        )
 
 
 def test_the_books_are_the_same_on_random_programs(coq: Coq) -> None:
@@ -120,6 +176,7 @@ def test_the_books_are_the_same_on_random_programs(coq: Coq) -> None:
     for word in ("tau", "measured", "bottom", "refused", "price", "scale", "budget"):
         assert any(v.startswith(word) for v in verdicts), f"no program gave {word}"
     assert any(any(s.concentrated) and not all(s.concentrated) and s.roots > 2 for s in programs)
+    assert {v for s in programs for v in s.verdicts_with_delta} == {"measured", "bottom", "refused"}
     for script, answer in zip(programs, coq([script.term() for script in programs]), strict=True):
         assert answer.split("; ") == script.expected
 
@@ -160,6 +217,30 @@ def test_a_book_of_the_wrong_root_s_scale_is_noticed(coq: Coq, monkeypatch: pyte
 
     monkeypatch.setattr(books, "scales", largest)
     assert any_differs(coq, range(40, 110))
+
+
+charged = books.charge
+
+
+def uncharged(accounts: Any, sensitivity: Any, at: Amount, delta: Fraction = Fraction(0)) -> Any:
+    return charged(accounts, sensitivity, at)
+
+
+def halved(accounts: Any, sensitivity: Any, at: Amount, delta: Fraction = Fraction(0)) -> Any:
+    return charged(accounts, sensitivity, at, delta / 2)
+
+
+@pytest.mark.parametrize("wrong", [uncharged, halved])
+def test_a_delta_that_is_not_charged_is_noticed(
+    coq: Coq, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(books, "charge", wrong)
+    assert any_differs(coq)
+
+
+def test_a_delta_that_no_budget_holds_is_noticed(coq: Coq, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "keys_fit", lambda *_: True)
+    assert any_differs(coq)
 
 
 def any_differs(coq: Coq, seeds: range = range(40)) -> bool:

@@ -14,6 +14,7 @@ from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Column, Literal
 from fpinq.model.kinds import Noisy
 from fpinq.model.queries import (
+    Balance,
     Choice,
     Count,
     CrossMoments,
@@ -27,9 +28,9 @@ from fpinq.model.queries import (
     Tree,
 )
 from fpinq.model.statistics import Integers, size
-from fpinq.noise import DiscreteLaplace
+from fpinq.noise import DiscreteLaplace, Quotient, quotient
 from fpinq.runtime import deadline, mechanisms
-from fpinq.runtime.mechanisms import draw, draw_alike
+from fpinq.runtime.mechanisms import draw, draw_alike, draw_each
 from noise.goodness import are_of
 
 SURE = Fraction(10**9)
@@ -226,6 +227,93 @@ def test_the_noise_of_many_parts_has_the_scale_it_says() -> None:
     assert are_of(noise, DiscreteLaplace(Fraction(5)))
     assert not are_of(noise, DiscreteLaplace(Fraction(13, 2)))
     assert not are_of(noise, DiscreteLaplace(Fraction(7, 2)))
+
+
+# ── many parts, each with a query of its own ─────────────────────────────────────────
+
+OF = Clamp(X, 0, 10)
+BALANCES = [Balance(OF, 2**12, 400, 0), Balance(OF, 2**12, 0, 200), Balance(OF, 2**16, 100, 100)]
+WIDE = Balance(OF, 2**40, 100, 100)
+HALVES = Moments(OF, 1)
+
+
+def in_columns(parts: list[tuple[int, ...]], *, narrow: bool = True) -> Columns:
+    return Columns([column(list(each), narrow=narrow) for each in zip(*parts, strict=True)])
+
+
+@pytest.fixture
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotient, "sample", lambda scale, source: 0)
+    monkeypatch.setattr(
+        quotient, "sample_each", lambda scales, numbers, source: np.zeros(len(numbers), dtype=np.int64)
+    )
+
+
+@pytest.mark.usefixtures("without_noise")
+@pytest.mark.parametrize("narrow", [True, False])
+@pytest.mark.parametrize(
+    "asked", [BALANCES, BALANCES[:1], [WIDE], [*BALANCES, WIDE, HALVES], [HALVES, BALANCES[1]]]
+)
+def test_parts_with_queries_of_their_own_are_drawn_for_as_each_of_them_is(
+    asked: list[Any], narrow: bool
+) -> None:
+    queries = [asked[i * i % len(asked)] for i in range(60)]
+    parts = [(7 * i * i, 900 - 3 * i if i % 7 else 0) for i in range(60)]
+    measured = in_columns(parts, narrow=narrow)
+    each = tuple(draw(query, of_part, SURE) for query, of_part in zip(queries, measured, strict=True))
+    assert draw_each(queries, measured, SURE) == each
+    assert draw_each(queries, list(measured), SURE) == each
+    for query in asked:
+        assert draw_each((query,), measured, SURE) == tuple(
+            draw(query, of_part, SURE) for of_part in measured
+        )
+    assert {type(one) for one in each} <= {int, tuple}
+
+
+@pytest.mark.usefixtures("without_noise")
+def test_parts_with_squares_of_their_own_are_drawn_for_one_by_one() -> None:
+    queries = [Balance(OF, 2**12, 100, 100, Fraction(i, 8)) for i in range(40)]
+    measured = in_columns([(400 + i, 300, 500) for i in range(40)])
+    each = tuple(draw(query, of_part, SURE) for query, of_part in zip(queries, measured, strict=True))
+    assert draw_each(queries, measured, SURE) == each
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_noise_of_each_part_is_that_of_its_own_query(alone: bool) -> None:
+    """Of a difference of 0 that is divided by 10,000: ⌊−V/10,000⌋ of a V of the query's own scale."""
+    asked, at = [Balance(OF, 2**12, 400, 400), Balance(OF, 2**20, 5_000, 5_000)], Fraction(1, 2)
+    queries = [asked[i % 2] for i in range(40_000)]
+    found = draw_each(queries, in_columns([(10_000, 10_000)] * len(queries)), at)
+    for number, query in enumerate(asked):
+        drawn = found[number::2]
+        if alone:
+            drawn = draw_each((query,), in_columns([(10_000, 10_000)] * 20_000), at)
+        own = Quotient(at, query.largest, query.fineness, query.least_above, query.least_below)
+        spread = float(own.noise.scale) / 10_000  # in outcomes
+        assert 0.96 * spread < np.abs(np.array(drawn) + 0.5).mean() < 1.04 * spread
+
+
+def test_a_part_that_is_larger_than_64_bits_times_its_fineness_is_divided_exactly(
+    without_noise: None,
+) -> None:
+    parts = [(3 * 2**60 - i, 2**61 + i) for i in range(30)]
+    (first, *_), query = parts, BALANCES[2]
+    found = draw_each((query,), in_columns(parts), Fraction(1))
+    below, above = first
+    assert found[0] == 2**16 * (above - below) // below
+    assert found == tuple(draw(query, {0: below, 1: above}, Fraction(1)) for below, above in parts)
+
+
+@pytest.mark.parametrize("least", [3 * 2**37, 2**63, 2**70])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_part_that_is_taken_to_be_far_larger_than_it_is_is_divided_exactly(least: int, alone: bool) -> None:
+    """It was 0 where 64 bits were too few for what it is taken to be, and a failure after the charge."""
+    parts, fineness = 20, 2**25
+    query = Balance(Clamp(X, 0, 1), fineness, least, 0)
+    queries = [query] if alone else [query, *[Balance(Clamp(X, 0, 1), 1, 1, 0)] * (parts - 1)]
+    measured = Columns([np.full(parts, 3), np.full(parts, 4)])
+    drawn = draw_each(queries, measured, Fraction(1, 10))
+    assert all(fineness - 2 <= each <= fineness for each in drawn[: parts if alone else 1])  # type: ignore[operator]
 
 
 def test_a_depth_is_a_grid_point_where_so_many_records_are_reached() -> None:

@@ -34,12 +34,12 @@ def counts_of(integers: dict[int, int]) -> Counts:
 CASES = [(0, 9, 0), (0, 9, 1), (0, 9, 10), (-5, 30, 12), (7, 7, 1), (-(2**40), 2**40, 20), (0, 1000, 300)]
 
 
-def listed(runs: Runs) -> list[tuple[int, int, int]]:
-    """The runs that have members."""
+def listed(ranked: Ranked, rank: Rank, numbers: Any) -> list[tuple[int, int, int]]:
+    """The runs of some numbers that have members: the first, the last, the score."""
+    runs = zip(*(each.tolist() for each in ranked.scored(rank, numbers)), strict=True)
+    firsts = [ranked.first(int(number)) for number in numbers]
     return [
-        (first, last, score)
-        for first, last, score in zip(*(each.tolist() for each in runs), strict=True)
-        if first <= last
+        (first, first + size - 1, score) for first, (size, score) in zip(firsts, runs, strict=True) if size
     ]
 
 
@@ -54,7 +54,7 @@ def test_the_runs_in_arrays_are_those_of_the_rank(
         ranked = Ranked(rank.of, counts_of(integers))
         expected = rank.scores(integers)
         found = ranked.scored(rank, range(ranked.runs))
-        assert listed(found) == expected
+        assert listed(ranked, rank, range(ranked.runs)) == expected
         assert found.sizes.sum() == upper - lower + 1
         cut = 2 * random.randint(0, points)
         for numbers in (range(cut), range(cut, ranked.runs), range(0)):
@@ -73,7 +73,7 @@ def test_no_run_that_is_near_is_left_out(lower: int, upper: int, points: int, fr
         best = max(score for _, _, score in runs)
         for reach in (1, 2, 10, 1000, 10**6, 10**30):
             start, end = ranked.near(rank, reach)
-            near = listed(ranked.scored(rank, range(2 * start, min(2 * end, ranked.runs))))
+            near = listed(ranked, rank, range(2 * start, min(2 * end, ranked.runs)))
             assert near
             assert set(near) >= {run for run in runs if best - run[2] < reach}
             if reach == 1 and points > 100:
@@ -93,9 +93,8 @@ def test_every_run_is_in_one_stretch_and_as_far_behind_as_that_says(
     found = []
     best = max(score for _, _, score in rank.scores(integers))
     for stretch in ranked.stretches(rank, mechanism):
-        runs = ranked.scored(rank, np.array(stretch.numbers))
-        there = (runs.sizes > 0) & (runs.sizes <= stretch.largest)
-        members = listed(Runs(*(each[there] for each in runs)))
+        numbers = np.array(stretch.numbers, dtype=np.int64)
+        members = listed(ranked, rank, numbers[ranked.scored(rank, numbers).sizes <= stretch.largest])
         found += members
         for first, last, score in members if stretch.bits else ():
             assert best - score >= mechanism.reach(last - first + 1, stretch.bits)

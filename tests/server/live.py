@@ -16,6 +16,7 @@ import uvicorn
 
 import fpinq as fp
 from fpinq.client.remote import Catalog
+from fpinq.model.notions import Rho
 from fpinq.runtime.mechanisms import draw
 from fpinq.server import Config, DataSet, TableConfig, create_app
 from fpinq.server.connections import Connection
@@ -28,7 +29,8 @@ PEOPLE = [{"age": 20 + i % 50, "gender": i % 2, "name": f"n{i}"} for i in range(
 def people(budget: object = 1, rows: Any = PEOPLE, **settings: Any) -> dict[str, DataSet]:
     """One data set, `people`."""
     table = TableConfig(rows, schema=settings.pop("schema", None), columns=settings.pop("columns", {}))
-    return {"people": DataSet("people", Fraction(budget), {"people": table}, **settings)}  # type: ignore[arg-type]
+    promised = budget if isinstance(budget, Rho) else Fraction(budget)  # type: ignore[arg-type]
+    return {"people": DataSet("people", promised, {"people": table}, **settings)}  # type: ignore[arg-type]
 
 
 @dataclass

@@ -68,8 +68,12 @@ def test_the_catalog_says_what_is_public(live: Live) -> None:
         "name": "people",
         "unit": None,
         "block_of": None,
+        "notion": "epsilon",
         "budget": "1",
         "remaining": "1",
+        "promised": "1",
+        "keys_delta": None,
+        "remaining_delta": None,
         "frozen": False,
         "description": "",
         "tables": [
@@ -229,6 +233,9 @@ def test_metrics_count_what_was_asked_and_nothing_of_the_data(live: Live) -> Non
 
 def test_unknown_addresses_have_a_code_too(live: Live) -> None:
     assert live.send("GET", "/nowhere").code == "not_found"
+    asked = live.send("GET", "/questions/never", token=live.token())
+    assert (asked.status, asked.code) == (404, "not_found")
+    assert "none of your questions has this request id" in asked.json["error"]["message"]
     refused = live.send("DELETE", "/datasets")
     assert refused.code == "method_not_allowed"
     assert "no such method" in refused.json["error"]["message"]

@@ -13,6 +13,7 @@ from fpinq.engines.postgres.dialect import PostgresDialect
 from fpinq.model.actions import Query
 from fpinq.model.clamps import Clamp
 from fpinq.model.costs import UNITS, Costs
+from fpinq.model.domains import IntegerDomain
 from fpinq.model.errors import BadData, BadEpsilon, ProgramError
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
 from fpinq.model.notions import Rho
@@ -32,6 +33,8 @@ from fpinq.model.queries import (
     Ranks,
     Several,
     SimpleQuery,
+    Sparse,
+    Stable,
     Sum,
     Summary,
     Tally,
@@ -260,6 +263,8 @@ ASKED: list[SimpleQuery] = [
     CrossMoments((CLAMP, CLAMP), (2, 1), 3, (0, 1)),
     Tally(Column("age"), (Literal.of(1), Literal.of(2))),
     Choice((CLAMP, CLAMP)),
+    Sparse(Column("age"), IntegerDomain(0, 4), Fraction(1), 2),
+    Stable(Column("age"), IntegerDomain(0, 4), Fraction(1, 100), 1, 3),
 ]
 
 
@@ -275,7 +280,8 @@ def test_several_queries_are_limited_as_all_of_them_are() -> None:
 
 @pytest.mark.parametrize("query", ASKED, ids=repr)
 def test_released_integers_are_limited_by_as_many_as_are_drawn(query: SimpleQuery) -> None:
-    drawn = draw(query, {}, Fraction(1))
+    # Of keys that are found there are as many as may be shown.
+    drawn = draw(query, dict.fromkeys(range(5), 10**6), Fraction(1))
     released = 3 * (len(drawn) if isinstance(drawn, tuple) else 1)
     # One by one, or the same query of three parts.
     for queries, parts_each in (([query] * 3, 1), ([query], 3)):

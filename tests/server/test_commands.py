@@ -178,6 +178,18 @@ def test_list_and_freeze(config: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["dataset", "freeze", "poeple", "--config", config]) == 2
 
 
+@pytest.mark.parametrize("said", ["", " ", "250"])
+def test_a_quantum_that_says_nothing_is_not_taken_for_one_that_was_not_said(
+    config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """As "$QUANTUM" that is not set: replies left at once."""
+    for left in ("FPINQ_CONFIG", "FPINQ_QUANTUM", "FPINQ_WORKERS"):  # in the environment, for workers
+        monkeypatch.setenv(left, "")
+    add(config)
+    assert main(["serve", "--config", config, "--port", "0", "--quantum", said]) == 2
+    assert "is not a time" in capsys.readouterr().err
+
+
 def test_the_application_of_a_worker_comes_from_the_configuration(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -415,6 +427,18 @@ def test_a_block_has_the_caps_of_what_it_is_a_block_of(tmp_path: Path) -> None:
     found = parse({"datasets": written}, tmp_path).data_sets
     assert found["tuesday"].caps == {"alice": Fraction(1, 2)}
     assert found["wednesday"].caps == {"bob": Fraction(1, 10)}
+
+
+def test_a_person_in_two_roles_is_not_given_either(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two tokens that were made in the same second, the role was that of either."""
+    assert add(config) == 0
+    tokens = Tokens(load(config).tokens, lambda: 1_000.0)
+    held = {role: tokens.create("ada", role) for role in ("owner", "analyst")}
+    assert main(["token", "rotate", "ada", "--config", config]) == 2
+    assert "analyst and owner" in capsys.readouterr().err
+    assert {tokens.bearer(f"Bearer {token}").role for token in held.values()} == {"owner", "analyst"}
+    tokens.revoke(held["owner"].split("_")[1])
+    assert tokens.bearer(f"Bearer {tokens.rotate('ada')}").role == "analyst"
 
 
 def test_a_rotated_token_ends_those_before_it(config: str, capsys: pytest.CaptureFixture[str]) -> None:

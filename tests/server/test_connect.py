@@ -18,6 +18,7 @@ from fpinq.client import remote
 from fpinq.client.remote import Names, waiting
 from fpinq.model.actions import AskScale, Assign
 from fpinq.model.errors import KernelViolation, ProgramError
+from fpinq.model.expressions import Type
 from fpinq.model.transformations import Distinct
 from fpinq.runtime.refusals import FAILURES, error_of, fields_of
 from fpinq.server import DataSet, TableConfig
@@ -265,6 +266,16 @@ def test_a_long_query_shows_how_long_it_takes(
     with waiting(False):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_a_schema_that_python_states_in_names_of_types_failed_in_the_owner_s_log(tmp_path: Path) -> None:
+    table = TableConfig([{"age": 1}, {"age": 2}], schema={"age": "int64"})
+    assert table == TableConfig([{"age": 1}, {"age": 2}], schema={"age": Type.INT64})
+    with serve(tmp_path, {"ages": DataSet("ages", Fraction(1), {"ages": table})}) as live:
+        assert live.connect()["ages"].noisy_count(1).charged == 1
+    for schema in ({"age": "int"}, {"age": 64}, {"age": Type.STRINGS}, ["age"]):
+        with pytest.raises(fp.ProgramError, match="schema"):
+            TableConfig([{"age": 1}], schema=schema)
 
 
 def test_a_data_set_grows_by_blocks_and_a_query_of_all_charges_each(tmp_path: Path) -> None:

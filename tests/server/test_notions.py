@@ -43,6 +43,25 @@ def test_a_server_answers_at_rho_and_its_ledger_verifies(live: Live, tmp_path: P
         assert verify(store).roots["people"][1] == 3 * R.amount
 
 
+def test_a_catalog_with_a_budget_in_rho_raised_in_a_notebook(live: Live) -> None:
+    shown = live.connect()._repr_html_()
+    assert "ρ = " in shown
+    assert all(name in shown for name in live.connect())
+
+
+def test_a_budget_of_rho_was_a_text_in_one_reply_and_a_number_in_another(live: Live) -> None:
+    token = live.token()
+    mine = live.send("GET", "/me", token=token).json["datasets"]["people"]
+    (listed,) = live.send("GET", "/datasets", token=token).json["datasets"]
+    assert {name: listed[name] for name in ("notion", "budget", "remaining")} == {
+        name: mine[name] for name in ("notion", "budget", "remaining")
+    }
+    assert listed["notion"] == "rho"
+    assert Fraction(listed["remaining"]) <= Fraction(listed["budget"]) < 1
+    assert "(ε, δ) = (1, 1/1000000000)" in listed["promised"]
+    assert live.send("GET", "/datasets/people", token=token).json == listed
+
+
 def test_an_analyst_s_cap_is_a_rho(live: Live) -> None:
     table = fp.connect(live.url, live.token("bob")).table("people")
     assert table.remaining == Fraction(1, 100)

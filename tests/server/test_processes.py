@@ -136,6 +136,22 @@ def test_workers_of_one_server_act_as_one_and_go_when_it_goes(folder: Path) -> N
     assert not left
 
 
+def test_workers_go_when_their_supervisor_is_killed(folder: Path) -> None:
+    """They went on answering, where nobody would stop them, and kept the address to themselves."""
+    with running(folder, 1, "--workers", "2") as (url,):
+        workers = _workers_of(os.getpid())
+        (server,) = {_parent_of(Path(f"/proc/{worker}")) for worker in workers}
+        os.kill(server, signal.SIGKILL)
+        for _ in range(300):
+            if not any(Path(f"/proc/{worker}").exists() for worker in workers):
+                break
+            time.sleep(0.1)
+        assert len(workers) == 2
+        assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+        with pytest.raises(OSError, match="refused"):
+            urlopen(f"{url}/healthz", timeout=5)
+
+
 def _workers_of(parent: int) -> list[int]:
     """The workers of a process's servers, without multiprocessing's own children."""
     found = []

@@ -20,6 +20,8 @@ from fpinq.server import Config, create_app
 from fpinq.server.dashboard import load
 from fpinq.server.house import House
 from fpinq.server.limits import Limits
+from fpinq.server.places import Places
+from fpinq.server.quantum import AtQuanta
 from server.live import COUNT, people
 
 QUANTUM = 0.1
@@ -69,6 +71,23 @@ async def ask(app: Any, asked: Asked) -> Told:
     with suppress(RuntimeError):  # a handler that failed: the server under the application is told, too
         await app(asked.scope(), receive, send)
     return told[0]
+
+
+def test_a_reply_does_not_begin_before_its_time_where_a_wait_ends_too_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A loop that counts in milliseconds rounds: replies began up to one before a multiple."""
+    slept = asyncio.sleep
+
+    async def shorter(seconds: float) -> None:
+        await slept(seconds / 2)
+
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+
+    monkeypatch.setattr("fpinq.server.quantum.asyncio.sleep", shorter)
+    told = asyncio.run(ask(AtQuanta(refuse, QUANTUM, Places(LIMITS)), Asked("GET", "/", None)))
+    assert told.after >= QUANTUM
 
 
 def ask_all(app: Any, requests: list[Asked]) -> list[Told]:

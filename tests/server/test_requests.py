@@ -69,6 +69,21 @@ def test_an_idempotency_key_is_a_request_id(live: Live, token: str, session: str
     assert live.left() == Fraction(9, 10)
 
 
+def test_an_idempotency_key_that_is_too_long_is_refused_and_not_cut(
+    live: Live, token: str, session: str
+) -> None:
+    """Two that begin alike were one id to questions and statements."""
+    for path, body in (
+        (f"/sessions/{session}/actions", {"action": COUNT}),
+        ("/questions", {"table": "people", "kind": "count", "epsilon": "1/10"}),
+        ("/sql", {"statement": "SELECT COUNT(*) FROM people", "epsilon": "1/10"}),
+    ):
+        refused = live.send("POST", path, body, token, Idempotency_Key="k" * 101)
+        assert refused.status in (400, 413), path
+        assert live.send("POST", path, body, token, Idempotency_Key=path.ljust(100, "k")).status == 200
+    assert live.left() == Fraction(7, 10)
+
+
 def test_a_refusal_is_remembered_too(live: Live, token: str, session: str) -> None:
     dear = {**COUNT, "epsilon": "2"}
     assert live.act(session, token, dear, "r").json == {"observation": {"op": "bottom"}}
@@ -400,3 +415,56 @@ def test_an_interrupt_between_two_statements_is_not_lost(monkeypatch: pytest.Mon
     assert time.monotonic() - began < 10
     assert engine.measure(RootTable("t"), None, [Records()], 60) == [{0: 3000}]
     engine.close()
+
+
+# ── a token that ends while its request is under way ─────────────────────────────────
+
+ON_THE_WAY: list[tuple[str, dict[str, Any]]] = [
+    ("/sessions/{session}/actions", {"action": COUNT}),
+    ("/questions", {"table": "people", "kind": "count", "epsilon": "1/10"}),
+    ("/sql", {"statement": "SELECT COUNT(*) FROM people", "epsilon": "1/10"}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), ON_THE_WAY)
+def test_a_token_that_ends_while_the_body_arrives_spends_nothing(
+    tmp_path: Path, path: str, body: dict[str, Any]
+) -> None:
+    """It was asked for once, with the head of the request, and the body could be as late as a body may."""
+    with serve(tmp_path, people(1)) as live:
+        token = live.token()
+        sent = json.dumps({**body, "request_id": "1"}).encode()
+        head = (
+            f"POST {path.format(session=live.session(token))} HTTP/1.1\r\nHost: x\r\n"
+            f"Authorization: Bearer {token}\r\nContent-Length: {len(sent)}\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", live.port), timeout=20) as connection:
+            connection.sendall(head.encode() + sent[:-1])
+            time.sleep(0.3)
+            live.house.tokens.revoke("alice")
+            connection.sendall(sent[-1:])
+            assert connection.recv(100).startswith(b"HTTP/1.1 401")
+        assert live.left() == 1
+
+
+def test_a_token_that_ends_during_a_question_asks_no_second_query(tmp_path: Path) -> None:
+    def mechanism(query: Any, *_: Any) -> Any:
+        live.house.tokens.revoke("alice")
+        return (50,) * query.integers
+
+    with serve(tmp_path, people(1, columns={"age": {"bounds": [0, 110]}}), mechanism=mechanism) as live:
+        question = {"table": "people", "kind": "average", "of": "age", "epsilon": "1/10"}
+        assert live.send("POST", "/questions", question, live.token()).status == 401
+        assert live.left() > Fraction(9, 10)
+
+
+def test_a_token_that_ends_while_it_waits_for_news_reads_none(tmp_path: Path) -> None:
+    with serve(tmp_path, people(1)) as live, ThreadPoolExecutor(1) as aside:
+        auditor, alice = live.token("audrey", "auditor"), live.token()
+        session = live.session(alice)
+        waiting = aside.submit(live.send, "GET", "/trace?wait=20&after=5", token=auditor)
+        time.sleep(0.3)
+        live.house.tokens.revoke("audrey")
+        for _ in range(9):
+            live.act(session, alice, {**COUNT, "epsilon": "1/100"})
+        assert waiting.result().status == 401

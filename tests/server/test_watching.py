@@ -12,6 +12,8 @@ import pytest
 from fpinq.server import watching
 from server.live import COUNT, Live, people, serve
 
+NO_DELTA = {"spent_delta": None, "keys_cap": None}
+
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
@@ -76,10 +78,11 @@ def test_whoever_waits_for_news_is_told_when_there_is_some(live: Live) -> None:
 def test_what_was_spent_is_told_by_analyst_and_over_time(live: Live) -> None:
     (found,) = live.send("GET", "/spending", token=live.token("olga", "owner")).json["datasets"]
     assert found["analysts"] == [
-        {"name": "alice", "spent": "3/10", "cap": None},
-        {"name": "bob", "spent": "1/5", "cap": None},
-        {"name": "carol", "spent": "0", "cap": "1/4"},
+        {"name": "alice", "spent": "3/10", "cap": None, **NO_DELTA},
+        {"name": "bob", "spent": "1/5", "cap": None, **NO_DELTA},
+        {"name": "carol", "spent": "0", "cap": "1/4", **NO_DELTA},
     ]
+    assert found["keys_delta"] is None
     assert [point["spent"] for point in found["over_time"]] == ["1/10", "1/5", "3/10", "2/5", "1/2"]
     assert live.send("GET", "/spending", token=live.token()).code == "not_allowed"
 

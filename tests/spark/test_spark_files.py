@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fpinq.engines import owner
 from fpinq.engines.spark import files
 from fpinq.engines.sql.statistics import lower
 from fpinq.model.clamps import Clamp
@@ -317,3 +318,28 @@ def test_files_of_a_url_are_found_once_and_pinned(spark: Any, tmp_path: Path) ->
     for missing in (f"{url}/none.parquet", f"{url}/none*", "nowhere://x/y.parquet"):
         with pytest.raises(BadData):
             spark.add_root(fresh(), missing)
+
+
+def test_a_csv_file_elsewhere_without_a_record_is_named_to_the_owner(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of this machine is: among others it is left out, and only the owner is told."""
+    told: list[str] = []
+    monkeypatch.setattr(owner, "note", told.append)
+    texts = {"good": "a,b\n1,2\n", "ragged": "a,b\n1\n2,3,4\n", "empty": "a,b\n", "header": "a,b\na,b\n"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    schema = {"a": Type.STRING, "b": Type.STRING}
+    here, there = fresh(), fresh()
+    spark.add_root(here, tmp_path / "*.csv", schema)
+    of_this_machine = [words.replace(str(tmp_path), "") for words in told]
+    told.clear()
+    spark.add_root(there, f"file://{tmp_path}/*.csv", schema)
+    assert len(told) == 1
+    assert "ragged.csv" in told[0]
+    assert [words.replace(f"file:{tmp_path}", "") for words in told] == of_this_machine
+    assert spark.measure(RootTable(there), None, [Records()]) == [{0: 2}]
+    for name in ("good", "header"):
+        (tmp_path / f"{name}.csv").unlink()
+    with pytest.raises(BadData, match="ragged"):
+        spark.add_root(fresh(), f"file://{tmp_path}/*.csv", schema)

@@ -34,7 +34,11 @@ from fpinq.model.transformations import (
     Where,
 )
 from lockstep.test_lockstep import (
+    test_a_charge_that_forgets_the_factor_at_rho_is_noticed,
     test_a_grouping_in_lock_step_is_exactly_as_lossy_as_it_is_charged,
+    test_a_pure_root_beside_a_concentrated_one_is_asked_at_epsilon_only_and_each_pays_its_own,
+    test_a_record_twice_at_rho_is_exactly_as_lossy_as_it_is_charged,
+    test_a_squared_sensitivity_that_is_too_small_is_noticed,
     test_a_wrong_stability_is_noticed,
     test_an_error_that_depends_on_data_is_noticed,
 )
@@ -43,7 +47,11 @@ from spark.test_spark_conformance import examples, settings_of
 
 # Through the protected system, one query at a time.
 __all__ = [
+    "test_a_charge_that_forgets_the_factor_at_rho_is_noticed",
     "test_a_grouping_in_lock_step_is_exactly_as_lossy_as_it_is_charged",
+    "test_a_pure_root_beside_a_concentrated_one_is_asked_at_epsilon_only_and_each_pays_its_own",
+    "test_a_record_twice_at_rho_is_exactly_as_lossy_as_it_is_charged",
+    "test_a_squared_sensitivity_that_is_too_small_is_noticed",
     "test_a_wrong_stability_is_noticed",
     "test_an_error_that_depends_on_data_is_noticed",
 ]

@@ -231,6 +231,52 @@ SELECT (SELECT COUNT(*) FROM people) AS n FROM people
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)
 WITH RECURSIVE r AS (SELECT 1) SELECT COUNT(*) FROM r
 SELECT AVG(income) FROM (SELECT SUM(income) AS income FROM people GROUP BY city) AS t
+-- sub-queries that are values
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people) AND gender = 1
+SELECT COUNT(*) AS n FROM people WHERE age BETWEEN (SELECT AVG(age) FROM people) AND (SELECT AVG(age) FROM people) + 10
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people WHERE age > (SELECT AVG(age) FROM people))
+SELECT COUNT(*) AS n FROM people WHERE income > (SELECT SUM(cost) / NULLIF(COUNT(*), 0) FROM visits)
+SELECT city, COUNT(*) AS n, COUNT(*) * 100 / (SELECT COUNT(*) FROM people) AS share FROM people GROUP BY city
+SELECT city, COUNT(*) - (SELECT COUNT(*) FROM visits) AS d FROM people GROUP BY city
+SELECT city, COUNT(*) AS n FROM people GROUP BY city HAVING COUNT(*) > (SELECT COUNT(*) / 4 FROM people)
+SELECT city, COUNT(*) AS n FROM people GROUP BY city ORDER BY (SELECT COUNT(*) FROM people) - COUNT(*), city
+SELECT (SELECT COUNT(*) FROM people) - (SELECT COUNT(*) FROM visits) AS d
+SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT COUNT(*) FROM people) AS same
+SELECT SUM(CLAMP(age - (SELECT AVG(age) FROM people), -120, 120)) AS s FROM people
+SELECT SUM(CLAMP((age - (SELECT AVG(age) FROM people)) * (age - (SELECT AVG(age) FROM people)), 0, 15000)) AS s FROM people
+SELECT COUNT(*) FILTER (WHERE age > (SELECT AVG(age) FROM people)) AS n FROM people
+SELECT age > (SELECT AVG(age) FROM people) AS old, COUNT(*) AS n FROM people GROUP BY 1
+SELECT COUNT(*) AS n FROM people WHERE age IN ((SELECT COUNT(*) FROM people), 30, 31)
+SELECT COUNT(*) AS n FROM (SELECT pid, COUNT(*) AS m FROM visits GROUP BY pid HAVING COUNT(*) > (SELECT COUNT(*) / 50 FROM visits)) AS v
+SELECT COUNT(*) AS n FROM people JOIN visits USING (pid) WHERE cost > (SELECT AVG(cost) FROM visits)
+SELECT COUNT(*) AS n FROM people WHERE pid IN (SELECT pid FROM visits WHERE cost > (SELECT AVG(cost) FROM visits))
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT MAX(size) FROM regions)
+SELECT COUNT(*) AS n FROM people WHERE city = (SELECT town FROM regions WHERE size = 5)
+SELECT COUNT(*) AS n FROM people WHERE city = (SELECT town FROM regions WHERE size = 99)
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT SUM(size) + COUNT(DISTINCT region) * 2 FROM regions WHERE town <> 'Dax')
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT MEDIAN(size) + AVG(size) FROM regions)
+SELECT SUM(CLAMP(age, 0, (SELECT 20 * MIN(size) FROM regions))) AS s FROM people
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT 30)
+WITH adults AS (SELECT * FROM people WHERE age > 17) SELECT COUNT(*) AS n FROM adults WHERE age > (SELECT AVG(age) FROM adults)
+SELECT /*+ weight(m, 3) */ COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) AS m FROM people)
+SELECT COUNT(*) FROM people p WHERE age > (SELECT AVG(v.units) FROM visits v WHERE v.pid = p.pid)
+SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people)
+SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*), AVG(age) FROM people)
+SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM people GROUP BY gender)
+SELECT COUNT(*) FROM people WHERE age > (SELECT size FROM regions)
+SELECT COUNT(*) FROM people WHERE age > (SELECT CORR(size, size) FROM regions)
+SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM people UNION SELECT 3)
+SELECT COUNT(*) FROM people WHERE age > (SELECT CLAMP(income) FROM people)
+SELECT COUNT(*) FROM people WHERE LENGTH(city) > LENGTH((SELECT CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 'few' END FROM people))
+SELECT SUM(CLAMP(age, 0, (SELECT AVG(age) FROM people))) FROM people
+SELECT SUM(age - (SELECT AVG(age) FROM people)) FROM people
+SELECT COUNT(*) FROM people WHERE age = (SELECT COUNT(*) FROM people) GROUP BY age
+SELECT COUNT(*) FROM people JOIN (SELECT town FROM regions WHERE size > (SELECT COUNT(*) FROM people)) AS r ON city = town
+SELECT (SELECT MAX(size) FROM regions) AS m
+SELECT COUNT(*) FROM people LIMIT (SELECT COUNT(*) FROM people)
+SELECT /*+ weight(nobody, 3) */ COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) AS m FROM people)
+SELECT COUNT(*) FROM people WHERE age NOT IN (SELECT units FROM visits)
+SELECT COUNT(*) FROM people WHERE pid NOT IN (SELECT pid FROM visits WHERE units > 3)
 -- joins
 SELECT COUNT(*) FROM people JOIN visits USING (pid)
 SELECT COUNT(*) FROM people JOIN visits ON people.pid = visits.pid
@@ -276,6 +322,22 @@ SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT cost FROM visits) 
 SELECT COUNT(*) FROM (SELECT age, gender FROM people UNION SELECT units FROM visits) AS t
 SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT kind FROM visits) AS t
 SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM visits
+SELECT 'people' AS of, COUNT(*) AS n FROM people UNION ALL SELECT 'visits', COUNT(*) FROM visits
+SELECT city, COUNT(*) AS n FROM people GROUP BY city UNION ALL SELECT 'all', COUNT(*) FROM people ORDER BY n DESC, city LIMIT 3
+(SELECT city, COUNT(*) AS n FROM people GROUP BY city ORDER BY n DESC, city LIMIT 2) UNION ALL (SELECT city, COUNT(*) FROM people WHERE city IS NOT NULL GROUP BY city ORDER BY 2, city LIMIT 1) ORDER BY 2 DESC, 1
+SELECT COUNT(*) AS n FROM people UNION SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM visits
+SELECT city FROM people GROUP BY city HAVING COUNT(*) > 12 INTERSECT SELECT city FROM people GROUP BY city HAVING COUNT(*) < 16 ORDER BY 1 DESC
+SELECT city FROM people GROUP BY city HAVING COUNT(*) > 12 EXCEPT SELECT city FROM people GROUP BY city HAVING COUNT(*) > 15 ORDER BY city
+SELECT gender FROM people GROUP BY gender HAVING COUNT(*) > 0 UNION ALL SELECT gender FROM people GROUP BY gender HAVING COUNT(*) > 0 EXCEPT ALL SELECT gender FROM people GROUP BY gender HAVING COUNT(*) > 0 ORDER BY gender
+SELECT COUNT(*) AS n, 1 AS k FROM people UNION ALL SELECT AVG(age), 2 FROM people ORDER BY k OFFSET 1
+WITH a AS (SELECT * FROM people WHERE age > 17) SELECT COUNT(*) AS n FROM a UNION ALL SELECT COUNT(*) FROM a WHERE gender = 1 ORDER BY n
+SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) FROM people) UNION ALL SELECT COUNT(*) FROM people WHERE age <= (SELECT AVG(age) FROM people) ORDER BY n
+SELECT COUNT(*) FROM people UNION ALL SELECT city FROM people
+SELECT COUNT(*), 1 FROM people UNION ALL SELECT COUNT(*) FROM visits
+SELECT COUNT(*) FROM people UNION ALL SELECT 'three' AS t, COUNT(*) FROM visits
+SELECT COUNT(*) FROM people UNION ALL SELECT MODE(city) FROM people
+SELECT COUNT(*) AS n FROM people UNION ALL SELECT COUNT(*) FROM visits ORDER BY m
+SELECT COUNT(*) AS n FROM people UNION ALL VALUES (3)
 -- hints
 SELECT /*+ weight(n, 3) */ COUNT(*) AS n, AVG(age) AS a, MEDIAN(age) AS m FROM people
 SELECT /*+ weight(nobody, 3) */ COUNT(*) AS n FROM people
@@ -339,3 +401,24 @@ SELECT COUNT(* FROM people
 SELECT COUNT(*) FROM people WHERE
 SELECT COUNT(*) FROM people WHERE city = 'open
 SELEC COUNT(*) FROM people
+-- keys that nobody listed, within a domain
+SELECT /*+ domain(age, 0, 120) */ age, COUNT(*) AS n FROM people WHERE age IS NOT NULL GROUP BY age
+SELECT /*+ domain(born, 1900-01-01, 2030-12-31) */ born, COUNT(*) FROM people WHERE born IS NOT NULL GROUP BY born
+SELECT /*+ domain(written, 8) */ CAST(age AS VARCHAR) AS written, COUNT(*) AS n FROM people WHERE age IS NOT NULL GROUP BY written
+SELECT /*+ domain(age, 0, 120) */ age, gender, AVG(age) AS a, COUNT(*) AS n FROM people WHERE age IS NOT NULL GROUP BY age, gender
+SELECT /*+ domain(age, 0, 120), weight(keys, 3) */ age, SUM(income) FROM people GROUP BY age
+SELECT /*+ domain(age, 0, 120), most_keys(1000) */ age, COUNT(DISTINCT gender) AS n FROM people WHERE age IS NOT NULL GROUP BY age
+SELECT /*+ domain(age, 0, 120) */ age, COUNT(*) AS n FROM people WHERE age IS NOT NULL GROUP BY age HAVING COUNT(*) > 1 ORDER BY n DESC, age LIMIT 3
+SELECT /*+ domain("age", 0, 120) */ age, COUNT(*) AS n FROM people WHERE age > 50 GROUP BY age UNION ALL SELECT gender, COUNT(*) FROM people GROUP BY gender ORDER BY 1, 2
+SELECT /*+ domain(age) */ age, COUNT(*) FROM people GROUP BY age
+SELECT /*+ domain(age, 120, 0) */ age, COUNT(*) FROM people GROUP BY age
+SELECT /*+ domain(age, 0, inf) */ age, COUNT(*) FROM people GROUP BY age
+SELECT /*+ domain(age, 32) */ age, COUNT(*) FROM people GROUP BY age
+SELECT /*+ domain(ages, 0, 120) */ age, COUNT(*) FROM people GROUP BY age
+SELECT /*+ domain(born, 2030-12-31, 1900-01-01) */ born, COUNT(*) FROM people GROUP BY born
+SELECT /*+ domain(city, 99999999999) */ city || 'x' AS city, COUNT(*) FROM people GROUP BY 1
+SELECT /*+ domain(age, 0, 120) */ age, gender, COUNT(*) FROM people GROUP BY ROLLUP (age, gender)
+SELECT /*+ domain(gender, 0, 120) */ gender, COUNT(*) FROM people GROUP BY gender
+SELECT /*+ most_keys(0), domain(age, 0, 120) */ age, COUNT(*) FROM people GROUP BY age
+SELECT /*+ most_keys(10) */ gender, COUNT(*) FROM people GROUP BY gender
+SELECT /*+ domain(income, 0, 120) */ income, COUNT(*) FROM people GROUP BY income

@@ -11,6 +11,8 @@ class Statement:
     text: str
     keys: tuple[str, ...]
     empty: tuple[str, ...]
+    # Rows that are put together have no key: they are compared one after the other.
+    ordered: bool = False
 
 
 class Generator:
@@ -18,6 +20,7 @@ class Generator:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
+        self.nest = 2  # how deep sub-queries that are values may be in one another
 
     def one_of(self, *options: str) -> str:
         return self.chance.choice(options)
@@ -29,6 +32,8 @@ class Generator:
 
     def whole(self, depth: int, of: str) -> str:
         """An integer expression."""
+        if self.nest and self.maybe(0.06):
+            return self.scalar(of)
         columns = {"people": ["age", "gender"], "visits": ["units"], "both": ["age", "units", "gender"]}[of]
         if depth <= 0 or self.maybe(0.3):
             return self.one_of(*columns, str(self.chance.randint(-5, 60)))
@@ -46,6 +51,23 @@ class Generator:
             f"YEAR({self.day(of)})", f"DATE_DIFF('{self.one_of('day', 'month', 'year', 'quarter')}', "
             f"{self.day(of)}, DATE '2021-03-05')", f"({self.day(of)} - DATE '2020-02-29')",
         )  # fmt: skip
+
+    def scalar(self, of: str) -> str:
+        """A sub-query that is a whole number, of a private or of a public table."""
+        self.nest -= 1
+        inner = self.one_of("people", "visits")
+        test = self.test(1, inner)
+        found = self.one_of(
+            f"(SELECT COUNT(*) FROM {inner} WHERE {test})", f"(SELECT COUNT(*) FROM {inner})",
+            f"(SELECT CAST(ROUND(AVG(CLAMP(COALESCE({self.whole(1, inner)}, 3), -50, 150))) AS BIGINT) "
+            f"FROM {inner})",
+            f"(SELECT COUNT(*) // 7 - COUNT(*) FILTER (WHERE {test}) FROM {inner})",
+            "(SELECT MAX(size) FROM regions)",
+            "(SELECT SUM(size) - COUNT(*) FROM regions WHERE region = 'south')",
+            f"(SELECT size FROM regions WHERE town = '{self.one_of('Bern', 'Cork', 'Rome')}')",
+        )  # fmt: skip
+        self.nest += 1
+        return found
 
     def part(self) -> str:
         return self.one_of("year", "month", "day", "dow", "isodow", "quarter")
@@ -139,7 +161,7 @@ class Generator:
             some = (
                 f"SELECT age, gender, city, income, born, smokes FROM people WHERE {self.test(1, 'people')}"
             )
-            other = some.replace("WHERE", f"WHERE {self.test(0, 'people')} AND")
+            other = some.replace("WHERE", f"WHERE {self.test(0, 'people')} AND", 1)
             return (
                 f"({some} {self.one_of('UNION ALL', 'UNION', 'EXCEPT', 'INTERSECT')} {other}) AS t",
                 "people",
@@ -161,6 +183,8 @@ class Generator:
         """One of them."""
         if self.maybe(0.15):
             return self.nested()
+        if self.maybe(0.08):
+            return self.both()
         source, of = self.source()
         aggregates = [self.aggregate(of) for _ in range(self.chance.randint(1, 4))]
         keys = [self.key(of)] if self.maybe(0.5) else []
@@ -172,6 +196,8 @@ class Generator:
             whole = self.one_of(
                 "COUNT(*) * 2 + 1", "SUM(CLAMP(1, 0, 1)) / NULLIF(COUNT(*), 0)", "ROUND(COUNT(*) / 7, 2)",
                 "CASE WHEN COUNT(*) > 10 THEN 'many' ELSE 'few' END", "COALESCE(COUNT(*), 0) % 3",
+                f"COUNT(*) - {self.scalar(of)}", f"COUNT(*) / NULLIF({self.scalar(of)}, 0)",
+                f"CASE WHEN COUNT(*) > {self.scalar(of)} THEN 1 END",
             )  # fmt: skip
             named.append(f"{whole} AS post")
         listed = [f"{key} AS k{i}" for i, key in enumerate(keys)]
@@ -184,6 +210,30 @@ class Generator:
             )
         empty = tuple(f"a{i}" for i, (_, is_zero) in enumerate(aggregates) if is_zero)
         return Statement(text, tuple(f"k{i}" for i in range(len(keys))), empty)
+
+    def both(self) -> Statement:
+        """Rows of SELECTs, put together and in an order."""
+        selects = [self.row_of(number) for number in range(self.chance.randint(2, 3))]
+        signs = ["UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"]
+        text = selects[0]
+        for each in selects[1:]:
+            text += f" {self.one_of(*signs[:2], *signs)} {each}"
+        limit = self.one_of("", "", " LIMIT 2", " LIMIT 3 OFFSET 1")
+        return Statement(f"{text} ORDER BY 1, b, n DESC{limit}", (), (), ordered=True)
+
+    def row_of(self, number: int) -> str:
+        """A SELECT of a text, a condition and a number; by keys that all have records, or of one row."""
+        of = self.one_of("people", "visits")
+        n = self.one_of(
+            "COUNT(*)", "COUNT(*) // 30", f"COUNT(*) FILTER (WHERE {self.test(1, of)})", "COUNT(*) * 0.5"
+        )
+        if self.maybe(0.5):
+            return f"SELECT '{self.one_of('a', 'Bern')}' AS k, TRUE AS b, {n} AS n FROM {of}"
+        key = {"people": "city", "visits": "kind"}[of]
+        least = self.one_of("", " HAVING COUNT(*) > 12", f" HAVING COUNT(*) > {self.scalar(of)}")
+        return (
+            f"SELECT {key} AS k, FALSE AS b, {n} AS n FROM {of} WHERE {key} IS NOT NULL GROUP BY {key}{least}"
+        )
 
     def nested(self) -> Statement:
         """A GROUP BY in a sub-query or a CTE."""

@@ -34,6 +34,14 @@ BIG = {
     "digits of a limit": f"SELECT COUNT(*) FROM people LIMIT {'9' * 5_000}",
     "keys that are computed": "SELECT COUNT(*) FROM people JOIN (VALUES (1)) v(x) ON age = x GROUP BY "
     + ", ".join(f"MONTH(born) * DAY(born) * 0 {'+ MONTH(born) ' * 40} + {i}" for i in range(100)),
+    "sub-queries that are values": "SELECT COUNT(*) FROM people WHERE age > "
+    + "(SELECT COUNT(*) FROM people WHERE age > " * 39
+    + "3"
+    + ")" * 39,
+    "many sub-queries that are values": "SELECT "
+    + " + ".join(f"(SELECT COUNT(*) FROM people WHERE age > {i})" for i in range(100))
+    + " AS n",
+    "selects that are put together": " UNION ALL ".join(["SELECT COUNT(*) FROM people"] * 1_200),
     "blanks in a hint": f"SELECT /*+ at_most({' ' * 60_000} x */ COUNT(*) FROM people",
     "words in a hint": f"SELECT /*+ {'at_most ' * 8_000} x */ COUNT(*) FROM people",
 }
@@ -90,6 +98,17 @@ TRICKS = [
     # There is always a row of an aggregate, and none of LIMIT 0: both were taken for a plain EXISTS.
     "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT COUNT(*) FROM visits v WHERE v.pid = p.pid)",
     "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid = p.pid LIMIT 0)",
+    "SELECT COUNT(*) FROM people UNION",
+    "SELECT COUNT(*) FROM people UNION ALL BY NAME SELECT COUNT(*) FROM visits",
+    "SELECT COUNT(*) FROM people UNION ALL DROP TABLE people",
+    "SELECT COUNT(*) FROM people; DROP TABLE people; --",
+    "SELECT COUNT(*) FROM people WHERE age > ()",
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT)",
+    "SELECT COUNT(*) FROM people WHERE age > (DELETE FROM people)",
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT * FROM people)",
+    "SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM people p, visits v WHERE pid = 3)",
+    "SELECT (SELECT age FROM people LIMIT 1) AS a, COUNT(*) AS n FROM people",
+    "SELECT (SELECT city FROM people GROUP BY city) AS a, COUNT(*) AS n FROM people",
 ]
 
 
@@ -154,6 +173,9 @@ def test_division_by_zero_of_answers_is_null(town: dict[str, Any]) -> None:
                  epsilon=1, **town)  # fmt: skip
     assert row["a"].value is None
     assert row["b"].value is None
+    none = fp.sql("SELECT COUNT(*) / (SELECT COUNT(*) * 0 FROM people) AS a FROM people WHERE age > "
+                  "(SELECT COUNT(*) / (COUNT(*) - COUNT(*)) FROM people)", epsilon=1, **town)  # fmt: skip
+    assert none.value is None
 
 
 def test_no_error_depends_on_data() -> None:

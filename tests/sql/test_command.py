@@ -1,15 +1,21 @@
 """fpinq sql: a statement, a file of them, a prompt."""
 
+import csv
+import io
 import json
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fpinq as fp
 from fpinq.cli.main import main
 from fpinq.cli.prompt import Prompt
+from fpinq.model.notions import Rho
 from server.live import Live, people, serve
 
 BOUNDS = {"age": {"bounds": [0, 110]}, "gender": {"keys": [0, 1]}}
@@ -41,6 +47,26 @@ def test_an_explanation_is_free(live: Live, capsys: pytest.CaptureFixture[str]) 
     assert "ε = 0.5 costs 0.5" in out
     assert "a: average of age" in out
     assert live.left() == 10**9
+
+
+def test_an_explanation_was_words_for_programs_too_and_is_json_or_csv_now(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(live, "EXPLAIN SELECT COUNT(*) AS n FROM people", "--json") == 0
+    assert "n: count" in json.loads(capsys.readouterr().out)["explanation"]
+    assert ask(live, "EXPLAIN SELECT COUNT(*) AS n FROM people", "--csv") == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert "n: count" in row["explanation"]
+
+
+def test_rows_in_the_middle_of_many_were_left_out_though_they_were_paid_for(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "SELECT age, COUNT(*) AS n FROM people WHERE age BETWEEN 0 AND 299 GROUP BY age"
+    assert ask(live, text, "--epsilon", "1000000") == 0
+    header, *lines, _ = capsys.readouterr().out.splitlines()
+    assert header.split() == ["age", "n"]
+    assert [int(line.split()[0]) for line in lines] == list(range(300))
 
 
 def test_a_mistake_has_the_exit_code_of_one(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +104,7 @@ class Lines:
 
 def prompted(live: Live, *lines: str) -> tuple[Prompt, Lines]:
     typed = Lines(*lines)
-    arguments = Namespace(epsilon="1/2", json=False, csv=False)
+    arguments = Namespace(epsilon="1/2", delta=None, json=False, csv=False)
     return Prompt(live.connect(), arguments, typed), typed
 
 
@@ -125,3 +151,51 @@ def test_statements_come_from_a_pipe(
     found: Any = ask(live, "--epsilon", "1000", "--csv")
     assert found == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("100,")
+
+
+def test_a_statement_from_the_shell_at_rho(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve(tmp_path, people(Rho(Fraction(10)), columns=BOUNDS)) as live:
+        assert ask(live, "SELECT COUNT(*) AS n FROM people", "--rho", "4") == 0
+        assert "100" in capsys.readouterr().out
+        assert live.left() == 6
+        assert ask(live, "SELECT COUNT(*) AS n FROM people", "--epsilon", "rho 2") == 0
+        assert live.left() == 4
+        assert ask(live, "SELECT COUNT(*) AS n FROM people", "--rho", "0") == 2
+        assert live.left() == 4
+
+
+def test_the_prompt_is_told_a_rho_and_shows_it(tmp_path: Path) -> None:
+    with serve(tmp_path, people(Rho(Fraction(10)), columns=BOUNDS)) as live:
+        arguments = Namespace(epsilon="0.1", delta=None, json=False, csv=False)
+        prompt = Prompt(fp.connect(live.url, live.token()), arguments)
+        prompt.act("\\rho 3")
+        assert prompt.prompt() == "people 10 │ ρ = 3 > "
+        prompt.act("SELECT COUNT(*) AS n FROM people")
+        assert live.left() == 7
+        with pytest.raises(fp.BadEpsilon):
+            prompt.act("\\rho 0")
+        assert prompt.prompt() == "people 7 │ ρ = 3 > "
+        prompt.act("\\epsilon 0.5")
+        assert prompt.prompt() == "people 7 │ ε = 0.5 > "
+
+
+def test_the_prompt_is_told_a_delta_and_finds_keys_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_age = "SELECT age // 50 AS young, COUNT(*) AS n FROM people GROUP BY young"
+    sets = people(10, columns=BOUNDS)
+    sets["people"] = replace(sets["people"], budget=fp.approximate(10, "1e-3", "1e-3"))
+    with serve(tmp_path, sets) as live:
+        arguments = Namespace(epsilon="1", delta=None, json=False, csv=False)
+        prompt = Prompt(fp.connect(live.url, live.token()), arguments)
+        with pytest.raises(fp.BadSQL, match="find them"):
+            prompt.act(by_age)
+        prompt.act("\\delta 1e-4")
+        assert prompt.prompt() == "people 10 │ ε = 1, δ = 0.0001 > "
+        prompt.act(by_age)
+        assert "young" in capsys.readouterr().out
+        for wrong in ("1", "many", "-1"):
+            with pytest.raises(fp.BadEpsilon):
+                prompt.act(f"\\delta {wrong}")
+        prompt.act("\\delta")
+        assert prompt.prompt() == "people 9 │ ε = 1 > "

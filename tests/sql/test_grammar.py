@@ -34,7 +34,7 @@ def test_functions_are_called_as_in_sql() -> None:
 def test_without_the_parser_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     people: Any = fp.protect([{"a": 1}], budget=1, engine="reference")
-    with pytest.raises(fp.ProgramError, match=r"pip install 'fpinq\[sql\]'"):
+    with pytest.raises(fp.ProgramError, match="pip install 'sqlglot"):
         people.sql("SELECT COUNT(*) FROM people", epsilon=1)
 
 

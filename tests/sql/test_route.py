@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import fpinq as fp
+from fpinq.model.notions import Rho
 from server.live import Live, Reply, people, serve
 
 LISTED = ", ".join(map(str, range(101)))
@@ -141,3 +143,86 @@ def test_a_name_that_a_spreadsheet_would_compute_stays_a_text(live: Live) -> Non
 def test_the_address_is_described(live: Live) -> None:
     described = live.send("GET", "/openapi.json", token=live.token()).json
     assert "requestBody" in described["paths"]["/sql"]["post"]
+
+
+def test_a_statement_is_asked_at_rho_and_told_in_rho(tmp_path: Path) -> None:
+    with serve(tmp_path, people(Rho(Fraction(10)), columns=COLUMNS)) as live:
+        token = live.token()
+        text = "SELECT gender, COUNT(*) AS n, MAX(age) AS most FROM people GROUP BY gender"
+        body = {"statement": text, "rho": "2", "request_id": "once"}
+        told = live.send("POST", "/sql", body, token).json
+        assert (told["epsilon"], told["rho"], told["charged"]) == (None, "2", {"people": "2"})
+        assert told["remaining"] == {"people": "8"}
+        assert live.send("POST", "/sql", body, token).json == told
+        assert live.send("POST", "/sql", {**body, "rho": "1"}, token).code == "request_reused"
+        other = {"statement": text, "epsilon": "2", "request_id": "once"}
+        assert live.send("POST", "/sql", other, token).code == "request_reused"
+        free = live.send("POST", "/sql", {"statement": f"EXPLAIN {text}", "rho": "2"}, token).json
+        assert "ρ = 2 costs 2" in free["explanation"]
+        for wrong in ("0", -1, "x", "nan", True, [1], "1/0", "11"):
+            assert live.send("POST", "/sql", {"statement": text, "rho": wrong}, token).status in (400, 402)
+        assert live.send("POST", "/sql", {**body, "epsilon": 1}, token).status == 400
+        assert live.left() == 8
+
+
+def test_a_statement_at_rho_of_a_pure_budget_charges_nothing(live: Live) -> None:
+    before = live.left()
+    asked = {"statement": "SELECT COUNT(*) AS n FROM people", "rho": "1/1000"}
+    assert live.send("POST", "/sql", asked, live.token()).code == "not_concentrated"
+    assert live.left() == before
+
+
+def test_a_sub_query_that_is_a_value_and_rows_put_together_are_answered_over_http(live: Live) -> None:
+    value = "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT COUNT(*) FROM people)"
+    both = (
+        "SELECT 'a' AS k, COUNT(*) AS n FROM people UNION ALL SELECT 'b', 3 + COUNT(*) FROM people ORDER BY k"
+    )
+    for number, statement in enumerate((value, both), 1):
+        found = ask(live, live.token(), statement, epsilon="1/2", request_id=f"nested {number}")
+        assert found.status == 200
+        assert list(found.json["charged"].values()) == ["1/2"]
+        again = ask(live, live.token(), statement, epsilon="1/2", request_id=f"nested {number}")
+        assert again.body == found.body
+        assert live.left() == 10**7 - Fraction(number, 2)
+    assert [row[0] for row in found.json["rows"]] == ["a", "b"]
+
+
+def test_a_sub_query_or_a_union_that_is_refused_writes_nothing(live: Live) -> None:
+    head = live.house.ledger.head()
+    for statement, code in (
+        ("SELECT /*+ weight(m, 1/100000000000) */ COUNT(*) FROM people WHERE age > (SELECT COUNT(*) AS m "
+         "FROM people)", "bad_epsilon"),
+        ("SELECT COUNT(*) FROM people UNION ALL SELECT name FROM people", "bad_sql"),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people)", "bad_sql"),
+    ):  # fmt: skip
+        assert ask(live, live.token(), statement, epsilon="1").code == code
+    too_much = "SELECT (SELECT COUNT(*) FROM people) + (SELECT COUNT(*) FROM people WHERE age > 3) AS n"
+    assert ask(live, live.token(), too_much, epsilon="10000001").code == "budget_exceeded"
+    assert live.left() == 10**7
+    assert live.house.ledger.head() == head
+
+
+def test_what_is_tried_is_charged_once_on_paper(live: Live) -> None:
+    """What fits is not refused: the price was spent before the queries were tried."""
+    both = "SELECT COUNT(*) AS n FROM people UNION ALL SELECT COUNT(*) FROM people WHERE age > 3"
+    assert ask(live, live.token(), f"EXPLAIN {both}", epsilon="10000000").status == 200
+    assert ask(live, live.token(), both, epsilon="10000000").status == 200
+    assert live.left() == 0
+
+
+def test_over_a_connection_sub_queries_and_unions_are_actions_like_any_other(live: Live) -> None:
+    catalog = fp.connect(live.url, token=live.token())
+    value = (
+        "SELECT COUNT(*) AS n FROM people WHERE age >= (SELECT MIN(a) FROM (VALUES (0)) v(a)) "
+        "AND age < (SELECT 10 * COUNT(*) FROM people)"
+    )
+    found = catalog.sql(value, epsilon="1000000")
+    assert found.charged == 1_000_000
+    assert found.value > 0
+    put_together = "SELECT COUNT(*) AS n FROM people UNION ALL SELECT AVG(age) FROM people"
+    both = catalog.sql(put_together, epsilon="1000000")
+    assert both[0]["n"].value == 100
+    assert live.left() == 8 * 10**6
+    with pytest.raises(fp.BudgetExceeded):
+        catalog.sql(put_together, epsilon="9000000")
+    assert live.left() == 8 * 10**6

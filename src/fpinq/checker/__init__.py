@@ -6,7 +6,8 @@
 3. ``programs``      every program of the scope against the theorem
    ``interleavings`` every interleaving of a few sessions that share budgets, against it and one program
 4. ``propositions``  the paper's propositions on explicit traces, adaptive clients included
-5. ``mutants``       wrong rules that the check must refute
+5. ``wrong``         wrong rules
+   ``mutants``       where each is put; the check must refute them
 6. ``instances``     every transformation, with parameters of every kind
    ``stabilities``   their tight stabilities, by search
 7. ``notation``      programs and counterexamples as the paper writes them

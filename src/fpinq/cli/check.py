@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from fpinq.cli.options import number
+from fpinq.cli.output import add_forms, draw, is_rich, print_rows, tell
 from fpinq.cli.progress import Progress
 
 SHARDS = 24
@@ -22,25 +23,26 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--stability", action="store_true", help="search every transformation's tight stability"
     )
     parser.add_argument("--jobs", type=number, default=os.cpu_count() or 1, help="how many processes to use")
+    add_forms(parser)
 
 
 def run(arguments: Namespace) -> int:
     """0 if everything holds."""
     if arguments.mutants:
-        return _mutants(arguments.jobs)
+        return _mutants(arguments)
     if arguments.stability:
-        return _stability()
-    return _theorem(arguments.scope, arguments.jobs)
+        return _stability(arguments)
+    return _theorem(arguments)
 
 
-def _theorem(scope_name: str, jobs: int) -> int:
+def _theorem(arguments: Namespace) -> int:
     from fpinq.checker.interleavings import MEETINGS, check_meeting
     from fpinq.checker.notation import show_violation
     from fpinq.checker.programs import Report, check
     from fpinq.checker.propositions import Findings, check_propositions
     from fpinq.checker.scope import LAPLACE, NOISY, SCOPES
 
-    scopes = SCOPES[scope_name]
+    scopes = SCOPES[arguments.scope]
     kinds = [(scope.name, scope, None) for scope in scopes]
     kinds += [(f"{NOISY.name}: {name}", NOISY, query) for name, query in LAPLACE.items()]  # type: ignore[misc]
     work: list[Work] = [
@@ -51,20 +53,29 @@ def _theorem(scope_name: str, jobs: int) -> int:
     reports = {name: Report() for name in [*(name for name, _, _ in kinds), *(m.name for m in MEETINGS)]}
     findings = Findings()
     with Progress("checking", len(work)) as progress:
-        for name, result in _each(work, jobs):
+        for name, result in _each(work, arguments.jobs):
             if isinstance(result, Findings):
                 findings = result
             else:
                 reports[name].add(result)
             progress.advance(f"{sum(r.programs for r in reports.values()):,} programs")
 
+    names = ["scope", "programs", "checks", "traces", "refusals", "tightest"]
+    if arguments.json or arguments.csv:
+        found = [
+            [name, r.programs, r.checks, r.traces, r.refusals, str(r.tightest), len(r.violations)]
+            for name, r in reports.items()
+        ]
+        clients = ["propositions", findings.clients, findings.pairs, findings.traces, None, None]
+        print_rows(arguments, [*names, "violations"], [*found, [*clients, findings.failures]])
+        whole = all(r.programs and not r.violations for r in reports.values())
+        return 0 if whole and findings.traces and not findings.failures else 1
     total = Report()
-    print(f"{'scope':<54}{'programs':>11}{'checks':>14}{'traces':>12}{'refusals':>10}{'tightest':>10}")
-    for name, report in reports.items():
+    for report in reports.values():
         total.add(report)
-        print(_row(name, report))
-    print(_row("in all", total))
-    print(
+    rows = [_cells(name, report) for name, report in {**reports, "in all": total}.items()]
+    _table(names, rows, (54, 11, 14, 12, 10, 10))
+    tell(
         f"\nprograms           {total.programs:,}: {total.distinct:,} sequences of actions and their budgets"
         f"\nchecks             {total.checks:,} (program, neighbour pair)"
         f"\ntraces             {total.traces:,}: every answer of every query; infinitely many with real noise"
@@ -77,32 +88,46 @@ def _theorem(scope_name: str, jobs: int) -> int:
         f"\nviolations         {len(total.violations)}"
     )
     for violation in total.violations[:3]:
-        print(f"\n{show_violation(violation)}")
+        tell(f"\n{show_violation(violation)}")
     return 1 if total.violations or findings.failures or not total.programs or not findings.traces else 0
 
 
-def _row(name: str, report: Any) -> str:
-    counts = f"{report.programs:>11,}{report.checks:>14,}{report.traces:>12,}{report.refusals:>10,}"
-    return f"{name:<54}{counts}{report.tightest!s:>10}"
+def _cells(name: str, report: Any) -> list[str]:
+    counts = (report.programs, report.checks, report.traces, report.refusals)
+    return [name, *(f"{count:,}" for count in counts), str(report.tightest)]
 
 
-def _mutants(jobs: int) -> int:
+def _table(names: list[str], rows: list[list[str]], widths: tuple[int, ...]) -> None:
+    """For people: the first column to the left, the others to the right."""
+    if is_rich():
+        draw(names, rows)
+        return
+    for first, *others in [names, *rows]:
+        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        tell(f"{first:<{widths[0]}}{''.join(cells)}")
+
+
+def _mutants(arguments: Namespace) -> int:
     from fpinq.checker.mutants import MUTANTS
 
     verdicts = {}
     with Progress("mutants", len(MUTANTS)) as progress:
-        for name, verdict in _each([(_refute, (i,), m.name) for i, m in enumerate(MUTANTS)], jobs):
+        for name, verdict in _each([(_refute, (i,), m.name) for i, m in enumerate(MUTANTS)], arguments.jobs):
             verdicts[name] = verdict
             progress.advance(name)
+    if arguments.json or arguments.csv:
+        rows = [[m.name, verdicts[m.name].violation is not None, verdicts[m.name].programs] for m in MUTANTS]
+        print_rows(arguments, ["mutant", "refuted", "programs"], rows)
+        return 0 if all(refuted for _, refuted, _ in rows) else 1
     survivors = 0
     for mutant in MUTANTS:
         verdict = verdicts[mutant.name]
         if verdict.violation is None:
             survivors += 1
-            print(f"✗ {mutant.name}: SURVIVED {verdict.programs:,} programs\n")
+            tell(f"✗ {mutant.name}: SURVIVED {verdict.programs:,} programs\n")
         else:
-            print(f"✓ {mutant.name}: refuted after {verdict.programs:,} programs\n{verdict.shown}\n")
-    print(f"{len(MUTANTS)} mutants, {len(MUTANTS) - survivors} refuted, {survivors} survived")
+            tell(f"✓ {mutant.name}: refuted after {verdict.programs:,} programs\n{verdict.shown}\n")
+    tell(f"{len(MUTANTS)} mutants, {len(MUTANTS) - survivors} refuted, {survivors} survived")
     return 1 if survivors else 0
 
 
@@ -113,7 +138,7 @@ def _refute(number: int) -> Any:
     return refute(MUTANTS[number], show_violation)
 
 
-def _stability() -> int:
+def _stability(arguments: Namespace) -> int:
     from fpinq.checker.stabilities import findings, pieces
 
     found = []
@@ -121,14 +146,20 @@ def _stability() -> int:
         for finding in findings():
             found.append(finding)
             progress.advance(finding.shown)
-    print(f"{'transformation':<62}{'argument':>9}{'declared':>9}{'found':>7}")
+    if arguments.json or arguments.csv:
+        names = ["transformation", "argument", "declared", "found", "verdict"]
+        each = [[f.shown, f.argument + 1, repr(f.declared), str(f.found), f.verdict] for f in found]
+        print_rows(arguments, names, each)
+        return 1 if any(f.verdict != "tight" for f in found) or not found else 0
+    rows = []
     for finding in found:
         shown = finding.shown if len(finding.shown) < 62 else f"{finding.shown[:59]}…"
         unbounded = finding.grows and not isinstance(finding.declared, int)
         reached = f"{finding.found}…" if unbounded else str(finding.found)
-        print(f"{shown:<62}{finding.argument + 1:>9}{finding.declared!r:>9}{reached:>7}  {finding.verdict}")
+        rows.append([shown, str(finding.argument + 1), repr(finding.declared), reached, finding.verdict])
+    _table(["transformation", "argument", "declared", "found", "verdict"], rows, (62, 9, 9, 7, 9))
     by_verdict = [sum(f.verdict == verdict for f in found) for verdict in ("tight", "loose", "UNSOUND")]
-    print("\n{} tight, {} loose, {} unsound".format(*by_verdict))
+    tell("\n{} tight, {} loose, {} unsound".format(*by_verdict))
     return 1 if any(by_verdict[1:]) or not found else 0
 
 

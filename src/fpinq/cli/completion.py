@@ -9,6 +9,8 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Iterator
 from shlex import quote
 
+from fpinq.cli.output import tell
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `fpinq completion`."""
@@ -19,7 +21,7 @@ def run(arguments: Namespace) -> int:
     """Print the shell's own program."""
     from fpinq.cli.main import parser
 
-    print(_SHELLS[arguments.shell](dict(words_after(parser(), ()))))
+    tell(_SHELLS[arguments.shell](dict(words_after(parser(), ()))))
     return 0
 
 

@@ -1,6 +1,7 @@
 """fpinq dataset add | list | show | check | remove | freeze | unfreeze: what a server holds."""
 
 import json
+import sys
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from fpinq.cli.constants import constant, number
 from fpinq.cli.options import number as whole
-from fpinq.cli.output import add_forms, print_facts, print_rows
+from fpinq.cli.output import add_forms, print_facts, print_rows, say, tell
+from fpinq.client.spelling import show_delta
 from fpinq.engines.registry import KINDS
 from fpinq.model.errors import FpinqError, ProgramError, suggest
 from fpinq.model.expressions import Type
-from fpinq.model.notions import Total, amount_of
+from fpinq.model.notions import Approximate, Total, amount_of, keys_delta_of
 
 if TYPE_CHECKING:
+    from fpinq.ledger import RootState
     from fpinq.server.config import Config, DataSet
 
 
@@ -31,7 +34,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add.add_argument(
         "--budget",
         required=True,
-        help="what may be spent on it: an ε such as 1, or 'rho 1/50', or 'epsilon 1 delta 1e-9'",
+        help="what may be spent on it: an ε such as 1, or 'rho 1/50', or 'epsilon 1 delta 1e-9'; "
+        "of δ, 'keys_delta 1e-10' sets a part aside to find keys at",
     )
     add.add_argument("--engine", default="duckdb")
     add.add_argument("--block-of", metavar="NAME", help="the data set that grows by this one")
@@ -45,16 +49,22 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add.add_argument("--schema", action="append", default=[], metavar="age=int64", help="a column's type")
     add.add_argument(
-        "--dialect", action="append", default=[], metavar="dates=%%d/%%m/%%Y", help="how csv is written"
+        "--dialect", action="append", default=[], metavar="dates=%d/%m/%Y", help="how csv is written"
     )
     add.add_argument("--cap", action="append", default=[], metavar="alice=0.5", help="an analyst's share")
+    add.add_argument(
+        "--keys-cap",
+        action="append",
+        default=[],
+        metavar="alice=1e-10",
+        help="an analyst's share of δ for keys",
+    )
     names = {verb: commands.add_parser(verb, help=text) for verb, text in _VERBS.items()}
     for verb, command in names.items():
         command.add_argument("name", nargs="?" if verb == "check" else None)
     listed = commands.add_parser("list", help="the data sets and what is left of them")
-    for command in (listed, names["show"]):
-        add_forms(command)
     for command in (add, *names.values(), listed):
+        add_forms(command)
         command.add_argument("--config", default="fpinq.toml", help="the owner's configuration")
 
 
@@ -108,7 +118,10 @@ def _add(arguments: Namespace) -> int:
     stated = given.tables[name].schema is not None
     if found is not None and not stated and not states_types(given.tables[name].source):
         settings["schema"] = {column: type_.value for column, type_ in found[name].columns}
-        print(f"schema = {_toml(settings['schema'])} was read off the data, and is a promise of yours now")
+        tell(
+            f"schema = {_toml(settings['schema'])} was read off the data, and is a promise of yours now",
+            file=sys.stderr if arguments.json or arguments.csv else sys.stdout,
+        )
     settings |= _columns(arguments, {} if found is None else dict(found[name].columns))
     data_set = parse({"datasets": {name: settings}}, file.parent).data_sets[name]
     if found is not None:
@@ -117,7 +130,8 @@ def _add(arguments: Namespace) -> int:
     after = before + ("\n" if before else "") + "\n".join(lines) + "\n"
     parse(tomllib.loads(after), file.parent)
     file.write_text(after, encoding="utf-8")
-    print(f"{name} is in {file}; a server that is running has it in a moment")
+    text = f"{name} is in {file}; a server that is running has it in a moment"
+    say(arguments, text, {"name": name, "configuration": str(file)})
     return 0
 
 
@@ -135,6 +149,7 @@ def _settings(arguments: Namespace) -> dict[str, Any]:
         "schema": dict(map(_pair, arguments.schema)) or None,
         "dialect": {name: _option(text) for name, text in map(_pair, arguments.dialect)} or None,
         "caps": dict(map(_pair, arguments.cap)) or None,
+        "keys_caps": dict(map(_pair, arguments.keys_cap)) or None,
     }
     return {key: value for key, value in settings.items() if value is not None}
 
@@ -180,58 +195,76 @@ def _toml(value: Any) -> str:
 
 def _list(arguments: Namespace) -> int:
     from fpinq.server.config import load
-    from fpinq.server.oversight import state
+    from fpinq.server.oversight import states
 
     config = load(arguments.config)
-    left, frozen = state(config)
-    rows = [
-        [
-            name,
-            _shown(found.budget),
-            left.get(name, amount_of(found.budget)),
-            "frozen" if name in frozen else "open",
-            found.unit or "a row",
-        ]
-        for name, found in config.data_sets.items()
-    ]
+    served = states(config)
+    with_delta = any(keys_delta_of(found.budget) for found in config.data_sets.values())
+    rows = []
+    for name, found in config.data_sets.items():
+        known = served.get(name)
+        left = amount_of(found.budget) if known is None else known.remaining
+        row = [name, _shown(found.budget), left, _state(known), found.unit or "a row"]
+        rows.append([*row, _left_delta(found, known)] if with_delta else row)
     print_rows(
-        arguments, ["name", "budget", "left", "state", "unit"], rows, "no data sets yet: fpinq dataset add"
+        arguments,
+        ["name", "budget", "left", "state", "unit", *(["left of δ"] if with_delta else [])],
+        rows,
+        "no data sets yet: fpinq dataset add",
+        burning=("left", "budget"),
     )
     return 0
 
 
+def _state(known: "RootState | None") -> str:
+    return "frozen" if known is not None and known.frozen else "open"
+
+
+def _left_delta(data_set: "DataSet", known: "RootState | None") -> Fraction:
+    """What is left of its δ for keys."""
+    return keys_delta_of(data_set.budget) if known is None else known.remaining_delta
+
+
 def _shown(budget: Total) -> object:
-    """A budget: an ε as it is, others with their notion."""
+    """A budget: an ε as it is, others with their notion; with a δ as it is stated."""
+    if isinstance(budget, Approximate):
+        keys = f" keys_delta {show_delta(budget.keys_delta)}" if budget.keys_delta else ""
+        said = f"epsilon {budget.epsilon} delta {show_delta(budget.delta)}{keys}"
+        return said if isinstance(budget.amount, Fraction) else f"{said}: {budget.amount}"
     return budget if isinstance(budget, Fraction) else str(budget)
 
 
 def _show(arguments: Namespace) -> int:
-    from fpinq.server.oversight import schemas, state
+    from fpinq.server.oversight import schemas, states
 
     config, data_set = _found(arguments)
-    left, frozen = state(config)
     name = data_set.name
+    known = states(config).get(name)
     facts: dict[str, object] = {
         "name": name,
         "engine": data_set.engine,
         "budget": _shown(data_set.budget),
-        "left": left.get(name, amount_of(data_set.budget)),
-        "state": "frozen" if name in frozen else "open",
+        "left": amount_of(data_set.budget) if known is None else known.remaining,
+        "state": _state(known),
         "unit": data_set.unit or "a row",
     }
+    if keys_delta_of(data_set.budget):
+        facts["left of δ for keys"] = _left_delta(data_set, known)
     if data_set.block_of is not None:
         facts["block of"] = data_set.block_of
     for analyst, cap in data_set.caps.items():
         facts[f"cap of {'everybody else' if analyst == '*' else analyst}"] = _shown(cap)
+    for analyst, cap in data_set.keys_caps.items():
+        facts[f"δ cap of {'everybody else' if analyst == '*' else analyst}"] = cap
     types = schemas(data_set) or {}
-    for table, known in data_set.tables.items():
+    for table, given in data_set.tables.items():
         of = "" if len(data_set.tables) == 1 else f"{table}: "
-        facts[f"{of}source"] = str(known.source)
-        facts[f"{of}rows at most"] = known.rows_at_most
-        if known.rows_per_unit is not None:
-            facts[f"{of}rows per unit"] = known.rows_per_unit
+        facts[f"{of}source"] = str(given.source)
+        facts[f"{of}rows at most"] = given.rows_at_most
+        if given.rows_per_unit is not None:
+            facts[f"{of}rows per unit"] = given.rows_per_unit
         for column, type_ in types[table].columns if table in types else ():
-            public = ", ".join(f"{what} {value}" for what, value in known.columns.get(column, {}).items())
+            public = ", ".join(f"{what} {value}" for what, value in given.columns.get(column, {}).items())
             facts[f"{of}column {column}"] = f"{type_.value}{', ' if public else ''}{public}"
     print_facts(arguments, facts)
     return 0
@@ -244,7 +277,8 @@ def _check(arguments: Namespace) -> int:
     from fpinq.server.oversight import check_new_data, schemas
 
     config = load(arguments.config)
-    wrong = 0
+    found_wrong: dict[str, str | None] = {}
+    programs = arguments.json or arguments.csv
     for data_set in config.data_sets.values() if arguments.name is None else [_found(arguments)[1]]:
         try:
             found = schemas(data_set)
@@ -252,21 +286,29 @@ def _check(arguments: Namespace) -> int:
                 check_columns(data_set, found)
             check_new_data(data_set, config.data_sets.values())
         except FpinqError as error:
-            wrong += 1
-            print(f"✗ {data_set.name}: {error}")
+            found_wrong[data_set.name] = str(error)
+            if not programs:
+                tell(f"✗ {data_set.name}: {error}")
         else:
-            print(f"✓ {data_set.name}" + ("" if found is not None else ": only its own engine can read it"))
-    return 2 if wrong else 0
+            found_wrong[data_set.name] = None
+            if not programs:
+                tell(
+                    f"✓ {data_set.name}" + ("" if found is not None else ": only its own engine can read it")
+                )
+    if programs:
+        print_rows(arguments, ["name", "wrong"], [[name, wrong] for name, wrong in found_wrong.items()])
+    return 2 if any(wrong is not None for wrong in found_wrong.values()) else 0
 
 
 def _remove(arguments: Namespace) -> int:
     _, data_set = _found(arguments)
     file = Path(arguments.config)
     file.write_text(without(file.read_text(encoding="utf-8"), data_set.name), encoding="utf-8")
-    print(
+    text = (
         f"{data_set.name} is no longer in {file}; a server that is running holds it until a restart, and the "
         "ledger remembers what was charged"
     )
+    say(arguments, text, {"name": data_set.name, "configuration": str(file)})
     return 0
 
 
@@ -316,5 +358,6 @@ def _freeze(arguments: Namespace, frozen: bool) -> int:
 
     config, _ = _found(arguments)
     freeze(config, arguments.name, frozen)
-    print(f"{arguments.name} is {'frozen' if frozen else 'open again'}")
+    text = f"{arguments.name} is {'frozen' if frozen else 'open again'}"
+    say(arguments, text, {"name": arguments.name, "state": "frozen" if frozen else "open"})
     return 0

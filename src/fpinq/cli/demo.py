@@ -1,5 +1,6 @@
 """fpinq demo: what the kernel charges, step by step; with --page, a made-up town served with its page."""
 
+import sys
 import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fpinq.cli.options import port
+from fpinq.cli.output import add_forms, print_rows, tell
 from fpinq.cli.serve import address, listen, needs_server, until_stopped
 from fpinq.cli.town import made_up
 from fpinq.model.accounts import remaining, scaling_factor
@@ -30,11 +32,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--port", type=port, default=0, help="with --page: where; by default any that is free"
     )
     parser.add_argument("--no-open", action="store_true", help="with --page: only say where it is")
+    add_forms(parser)
 
 
 def run(arguments: Namespace) -> int:
     """The paper's figure and its Listing 1, through the kernel's rules; or a town and its page."""
-    return serve_town(arguments) if arguments.page else play()
+    return serve_town(arguments) if arguments.page else play(arguments)
 
 
 def serve_town(arguments: Namespace) -> int:
@@ -47,25 +50,45 @@ def serve_town(arguments: Namespace) -> int:
         app = create_app(config)
         tokens = app.state.house.tokens
         listening = listen("127.0.0.1", arguments.port)
-        print("A made-up town, on this machine only. Each address signs in; Ctrl-C ends it.\n", flush=True)
-        first = ""
-        for name, role in (("alice", "analyst"), ("olga", "owner"), ("ann", "auditor")):
-            where = f"{address(listening)}/#token={tokens.create(name, role)}"
-            print(f"  {name + ', ' + role:<15}  {where}", flush=True)
-            first = first or where
+        town = (("alice", "analyst"), ("olga", "owner"), ("ann", "auditor"))
+        where = [f"{address(listening)}/#token={tokens.create(name, role)}" for name, role in town]
+        if arguments.json or arguments.csv:
+            rows = [[*each, one] for each, one in zip(town, where, strict=True)]
+            print_rows(arguments, ["name", "role", "address"], rows)
+        else:
+            tell("A made-up town, on this machine only. Each address signs in; Ctrl-C ends it.\n")
+            for (name, role), one in zip(town, where, strict=True):
+                tell(f"  {name + ', ' + role:<15}  {one}")
+        sys.stdout.flush()
         if not arguments.no_open:
-            webbrowser.open(first)
+            webbrowser.open(where[0])
         until_stopped(app, listening)
     return 0
 
 
-def play() -> int:
+def play(arguments: Namespace) -> int:
     """The paper's figure and its Listing 1."""
-    print("The paper's figure: each table and how many of its records one record of A can change\n")
-    _play(initial({"A": (PEOPLE, Fraction(22))}), figure())
-    print("\nListing 1 with a budget of 1: two parts cost what one costs; then the budget is gone\n")
-    _play(initial({"people": (PEOPLE, Fraction(1))}), listing1())
-    print("\nNext: fpinq demo --page  (a made-up town and its page), fpinq check  (the theorem)")
+    tour = [
+        (
+            "The paper's figure: each table and how many of its records one record of A can change",
+            Played(initial({"A": (PEOPLE, Fraction(22))}), figure()),
+        ),
+        (
+            "Listing 1 with a budget of 1: two parts cost what one costs; then the budget is gone",
+            Played(initial({"people": (PEOPLE, Fraction(1))}), listing1()),
+        ),
+    ]
+    if arguments.json or arguments.csv:
+        rows = [[number, *row] for number, (_, played) in enumerate(tour, 1) for row in played.rows]
+        print_rows(arguments, ["program", "action", "rule", "seen", "budget left"], rows)
+        return 0
+    for title, played in tour:
+        tell(f"{title}\n")
+        for action, rule, seen, left in played.rows:
+            tell(f"  {action:<48} {rule:<9}  {seen:<3} budget left {left}")
+        factors = ", ".join(f"{name} {factor}" for name, factor in played.factors.items())
+        tell(f"\n  scaling factors: {factors}\n")
+    tell("Next: fpinq demo --page  (a made-up town and its page), fpinq check  (the theorem)")
     return 0
 
 
@@ -104,16 +127,18 @@ def listing1() -> list[Action]:
     ]
 
 
-def _play(c: Configuration, actions: Sequence[Action]) -> None:
-    for action in actions:
-        transition = step(c, action)
-        c = transition.configuration
-        left = ", ".join(decimal_down(amount) for amount in remaining(c.accounts).values())
-        shown = f"{show_action(action):<48} {transition.rule:<9}  {_seen(transition.label):<3}"
-        print(f"  {shown} budget left {left}")
-    print()
-    factors = {name: scaling_factor(c.accounts, table.sensitivity) for name, table in c.environment.items()}
-    print("  scaling factors: " + ", ".join(f"{name} {factor}" for name, factor in factors.items()))
+class Played:
+    """A program, step by step: each action, its rule, what is seen of it and what is left."""
+
+    def __init__(self, c: Configuration, actions: Sequence[Action]) -> None:
+        self.rows: list[tuple[str, str, str, str]] = []
+        for action in actions:
+            transition = step(c, action)
+            c = transition.configuration
+            left = ", ".join(decimal_down(amount) for amount in remaining(c.accounts).values())
+            self.rows.append((show_action(action), transition.rule, _seen(transition.label), left))
+        tables = c.environment.items()
+        self.factors = {name: scaling_factor(c.accounts, table.sensitivity) for name, table in tables}
 
 
 def _seen(label: Label) -> str:

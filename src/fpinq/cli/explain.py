@@ -1,8 +1,10 @@
 """fpinq explain: what is public about a server's tables, and what a plan of them costs. Free of charge."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from fractions import Fraction
 
-from fpinq.cli.output import add_forms, print_facts, print_rows
+from fpinq.cli.output import add_forms, print_facts, print_rows, tell
 from fpinq.cli.query import add_server, connected, expression
 
 
@@ -28,10 +30,11 @@ def run(arguments: Namespace) -> int:
         table = table.where(expression(predicate))
     if arguments.json or arguments.csv:
         columns = ", ".join(f"{name} {type_}" for name, type_ in table.schema.items())
-        facts = {"columns": columns, "scaling factor": table.scaling_factor}
-        print_facts(
-            arguments, {**facts, "price": str(table.price(arguments.epsilon)), "left": str(table.remaining)}
-        )
+        facts: dict[str, object] = {"columns": columns, "scaling factor": table.scaling_factor}
+        for what, amounts in (("price", table.price(arguments.epsilon)), ("left", table.remaining)):
+            each = amounts.items() if isinstance(amounts, Mapping) else [(None, amounts)]
+            facts |= {what if of is None else f"{what} of {of}": Fraction(amount) for of, amount in each}
+        print_facts(arguments, facts)
         return 0
-    print(table.explain(), table, sep="\n\n")
+    tell(table.explain(), table, sep="\n\n")
     return 0

@@ -1,6 +1,7 @@
 """fpinq ledger show | spending | verify | head | backup | restore | upgrade."""
 
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
@@ -8,7 +9,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from fpinq.cli.options import number
-from fpinq.cli.output import add_forms, print_facts, print_rows
+from fpinq.cli.output import add_forms, print_facts, print_rows, tell
 from fpinq.cli.progress import Progress
 from fpinq.cli.words import counted
 
@@ -23,8 +24,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     for name, (text, _) in _COMMANDS.items():
         command = commands[name] = what.add_parser(name, help=text)
         command.add_argument("ledger", help="a file, or a postgresql:// address")
-    for name in ("show", "spending", "head", "verify"):
-        add_forms(commands[name])
+    for command in commands.values():
+        add_forms(command)
     for name in ("verify", "restore"):
         commands[name].add_argument(
             "--expect-head", metavar="HASH", help="a head that was kept: no older copy was put back"
@@ -51,7 +52,7 @@ def run(arguments: Namespace) -> int:
     try:
         return _COMMANDS[arguments.what][1](arguments)
     except LedgerCorrupt as error:
-        print(f"✗ {error if error.seq >= 0 else error.what}", file=sys.stderr)
+        tell(f"✗ {error if error.seq >= 0 else error.what}", file=sys.stderr)
         return 1
 
 
@@ -64,7 +65,7 @@ def _head(arguments: Namespace) -> int:
     if arguments.json or arguments.csv:
         print_facts(arguments, {"seq": head.seq, "hash": head.hash})
     else:
-        print(f"{head.seq} {head.hash}")
+        tell(f"{head.seq} {head.hash}")
     return 0
 
 
@@ -74,17 +75,24 @@ def _verify(arguments: Namespace) -> int:
 
     with closing(open_store(arguments.ledger, create=False)) as store, _progress("verifying") as show:
         report = verify(store, _expected(arguments), show, arguments.jobs)
-    if arguments.json or arguments.csv:
-        left = {f"left of {name}": budget - spent for name, (budget, spent) in report.roots.items()}
-        facts = {"entries": report.entries, "sessions": report.sessions, "unanswered": report.unanswered}
-        print_facts(arguments, {**facts, **left, "seq": report.head.seq, "hash": report.head.hash})
+    if _for_programs(arguments, report):
         return 0
-    print(f"✓ {_followed(report)} follow from each other and the kernel")
+    tell(f"✓ {_followed(report)} follow from each other and the kernel")
     _print_left(report)
     if report.unanswered:
-        print(f"  {report.unanswered:,} charged without a recorded answer: cut short, or being measured")
-    print(f"  head {report.head.seq} {report.head.hash}")
+        tell(f"  {report.unanswered:,} charged without a recorded answer: cut short, or being measured")
+    tell(f"  head {report.head.seq} {report.head.hash}")
     return 0
+
+
+def _for_programs(arguments: Namespace, report: "Report") -> bool:
+    """Print what was found of a ledger, for programs; False for people."""
+    if not (arguments.json or arguments.csv):
+        return False
+    left = {f"left of {name}": budget - spent for name, (budget, spent) in report.roots.items()}
+    facts = {"entries": report.entries, "sessions": report.sessions, "unanswered": report.unanswered}
+    print_facts(arguments, {**facts, **left, "seq": report.head.seq, "hash": report.head.hash})
+    return True
 
 
 def _followed(report: "Report") -> str:
@@ -95,11 +103,22 @@ def _print_left(report: "Report") -> None:
     from fpinq.model.epsilon import decimal_down
 
     for name, (budget, spent) in report.roots.items():
-        print(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
+        tell(f"  {name}: {decimal_down(budget - spent)} of {decimal_down(budget)} left")
 
 
 def _expected(arguments: Namespace) -> str | None:
-    return arguments.expect_head.split()[-1].lower() if arguments.expect_head else None
+    """The hash of a head that was kept. An anchor that is gone says nothing, which is not to say none."""
+    if arguments.expect_head is None:
+        return None
+    said = re.search(r"(?:^|\s)([0-9a-f]{64})\s*$", arguments.expect_head, re.ASCII | re.IGNORECASE)
+    if said is None:
+        from fpinq.model.errors import ProgramError
+
+        raise ProgramError(
+            "--expect-head is what fpinq ledger head printed or an anchor holds, and ends with a hash: "
+            f"{arguments.expect_head!r} has none, so nothing was done"
+        )
+    return said[1].lower()
 
 
 @contextmanager
@@ -122,8 +141,10 @@ def _backup(arguments: Namespace) -> int:
 
     with _progress("verifying the copy") as show:
         report = back_up(arguments.ledger, arguments.to, show)
-    print(f"✓ {_followed(report)} are in {arguments.to}, and were verified there")
-    print(f"  head {report.head.seq} {report.head.hash}")
+    if _for_programs(arguments, report):
+        return 0
+    tell(f"✓ {_followed(report)} are in {arguments.to}, and were verified there")
+    tell(f"  head {report.head.seq} {report.head.hash}")
     return 0
 
 
@@ -132,10 +153,12 @@ def _restore(arguments: Namespace) -> int:
 
     with _progress("verifying the copy") as show:
         report = put_back(arguments.ledger, arguments.to, _expected(arguments), show)
-    print(f"✓ {_followed(report)} are in {arguments.to}, and were verified")
+    if _for_programs(arguments, report):
+        return 0
+    tell(f"✓ {_followed(report)} are in {arguments.to}, and were verified")
     _print_left(report)
     if arguments.expect_head is None:
-        print(
+        tell(
             "  all data sets are frozen: what was charged since the copy was made is not known, and was "
             "learned all the same.\n  fpinq dataset unfreeze NAME, once you know what is left "
             "(docs/operating/ledger.md)"
@@ -185,7 +208,7 @@ def _show(arguments: Namespace) -> int:
             print_rows(arguments, ["seq", "at", "hash", "entry"], shown)
             return 0
         for seq, when, start_of_hash, text in shown:
-            print(f"{seq:>6}  {when}  {start_of_hash}  {text}")
+            tell(f"{seq:>6}  {when}  {start_of_hash}  {text}")
     return 0
 
 
@@ -197,15 +220,17 @@ def _upgrade(arguments: Namespace) -> int:
     with closing(open_store(arguments.ledger, create=False)) as store:
         older = upgrade(store)
         report = verify(store)
-    if older is None:
-        print("✓ it is of this version's format already: nothing was changed")
+    if _for_programs(arguments, report):
         return 0
-    print(
+    if older is None:
+        tell("✓ it is of this version's format already: nothing was changed")
+        return 0
+    tell(
         f"✓ {counted(older.head.seq + 1, 'entry', 'entries')} of {counted(older.sessions, 'session')} were "
         "followed, and are kept as they are: programs begin anew, with what was charged"
     )
     _print_left(report)
-    print(f"  head {report.head.seq} {report.head.hash}, which goes on from {older.head.hash}")
+    tell(f"  head {report.head.seq} {report.head.hash}, which goes on from {older.head.hash}")
     return 0
 
 

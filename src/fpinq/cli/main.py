@@ -6,6 +6,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from fpinq import __version__
+from fpinq.cli.output import tell
 from fpinq.model.errors import FpinqError
 from fpinq.runtime.refusals import failure_of
 
@@ -30,16 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if not given:
-        print(_WELCOME)
+        tell(_WELCOME)
         return 0
     parsed = parser().parse_args(given)
     try:
         return int(parsed.run(parsed))
     except FpinqError as error:
-        print(f"fpinq: {error}", file=sys.stderr)
+        tell(f"fpinq: {error}", file=sys.stderr)
         return failure_of(error).exit_code
     except KeyboardInterrupt:
-        print("fpinq: stopped", file=sys.stderr)
+        tell("fpinq: stopped", file=sys.stderr)
         return STOPPED
 
 

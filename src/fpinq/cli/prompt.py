@@ -7,9 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from fpinq.cli.output import tell
 from fpinq.cli.sql import show
+from fpinq.client.spelling import show_delta
 from fpinq.model.epsilon import decimal_down
+from fpinq.model.epsilon import delta as exact_delta
 from fpinq.model.errors import FpinqError
+from fpinq.model.notions import Rho, asked_at, stated
+from fpinq.model.visible import visible
 
 HISTORY = ".fpinq_history"
 LONGEST_HISTORY = 1000
@@ -18,6 +23,8 @@ _HELP = """\
 SELECT …;             ask: each statement costs ε times the scaling factor
 EXPLAIN SELECT …;     what it would cost and how far off it would be: free
 \\epsilon 0.5          use this ε from now on
+\\rho 1/1000           use this ρ from now on, of budgets in ρ
+\\delta 1e-10          find keys of GROUP BY that are not public at this δ; \\delta alone: no more
 \\tables               the tables and their columns
 \\help  \\quit"""
 
@@ -40,7 +47,7 @@ class Prompt:
     def run(self) -> int:
         """Read, ask, print; a mistake is printed and costs nothing."""
         with _history(self.completions):
-            print("statements end with ;   \\help says the rest")
+            tell("statements end with ;   \\help says the rest")
             while (statement := self._statement()) is not None:
                 if statement:
                     try:
@@ -48,36 +55,44 @@ class Prompt:
                     except EOFError:
                         break
                     except FpinqError as error:
-                        print(error, file=sys.stderr)
+                        tell(error, file=sys.stderr)
         return 0
 
     def act(self, statement: str) -> None:
         """A statement, or a command of the prompt. EOFError ends it."""
         if not statement.startswith("\\"):
-            show(self._arguments, self._catalog.sql(statement, epsilon=self._arguments.epsilon))  # type: ignore[attr-defined]
+            at, delta = self._arguments.epsilon, self._arguments.delta
+            show(self._arguments, self._catalog.sql(statement, epsilon=at, delta=delta))  # type: ignore[attr-defined]
             return
         command, _, given = statement[1:].partition(" ")
         match command:
-            case "epsilon" if given:
-                from fpinq.model.epsilon import epsilon
-
-                epsilon(given.strip())  # refused here, if it is none
-                self._arguments.epsilon = given.strip()
+            case "epsilon" | "rho" if given:
+                at = stated(given.strip() if command == "epsilon" else f"rho {given.strip()}")
+                asked_at(at)  # refused here, if it is none
+                self._arguments.epsilon = at
+            case "delta":
+                self._arguments.delta = None if not given.strip() else exact_delta(given.strip())
             case "tables":
                 for name, table in self._tables().items():
-                    print(name, *(f"{column} {type_}" for column, type_ in table.schema.items()), sep="\n  ")
+                    tell(
+                        visible(name),
+                        *(f"{visible(column)} {type_}" for column, type_ in table.schema.items()),
+                        sep="\n  ",
+                    )
             case "quit" | "q":
                 raise EOFError
             case _:
-                print(_HELP)
+                tell(_HELP)
 
     def prompt(self) -> str:
-        """What is left of each data set, and the ε of the next statement."""
+        """What is left of each data set, and the ε or ρ of the next statement."""
         left = []
         for name, found in self._catalog.items():
             table = next(iter(found.values())) if isinstance(found, Mapping) else found
-            left.append(f"{name} {decimal_down(table.remaining)}")
-        return f"{', '.join(left)} │ ε = {self._arguments.epsilon} > "
+            left.append(f"{visible(name)} {decimal_down(table.remaining)}")
+        at = self._arguments.epsilon
+        delta = "" if self._arguments.delta is None else f", δ = {show_delta(self._arguments.delta)}"
+        return f"{', '.join(left)} │ {at if isinstance(at, Rho) else f'ε = {at}'}{delta} > "
 
     def _statement(self) -> str | None:
         """The lines up to a semicolon; a line that begins with \\ is one by itself. None at the end."""
@@ -90,10 +105,10 @@ class Prompt:
                 if text.startswith("\\") or text.endswith(";") or not text:
                     return text.removesuffix(";").strip()
         except EOFError:
-            print()
+            tell()
             return None
         except KeyboardInterrupt:
-            print()
+            tell()
             return ""
 
     def _tables(self) -> dict[str, Any]:

@@ -6,10 +6,14 @@ What cannot be served is found before it is announced, and before there are
 workers: a worker that cannot start would be started again for ever.
 """
 
+import errno
 import logging
+import multiprocessing
 import os
+import signal
 import socket
 import sys
+import threading
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +21,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from fpinq.cli.options import number, port
+from fpinq.cli.output import tell
 from fpinq.model.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -46,7 +51,10 @@ def run(arguments: Namespace) -> int:
     """Serve until told to stop."""
     needs_server()
     os.environ["FPINQ_CONFIG"] = arguments.config
-    os.environ["FPINQ_QUANTUM"] = arguments.quantum or ""
+    if arguments.quantum is None:
+        os.environ.pop("FPINQ_QUANTUM", None)
+    else:
+        os.environ["FPINQ_QUANTUM"] = arguments.quantum
     os.environ["FPINQ_WORKERS"] = str(arguments.workers)
     alone = arguments.workers == 1
     app: Any = application(new_ledger=arguments.new_ledger, watching=alone)
@@ -55,13 +63,13 @@ def run(arguments: Namespace) -> int:
         house.close()  # each worker loads its own
     listening = listen(arguments.host, arguments.port)
     held = ", ".join(house.data_sets) or "no data sets yet"
-    print(
+    tell(
         f"fpinq serves {held} at {address(listening)}  (a page for people; docs at /docs)",
         file=sys.stderr,
         flush=True,
     )
     if house.config.anchor is None:
-        print(_NO_ANCHOR, file=sys.stderr, flush=True)
+        tell(_NO_ANCHOR, file=sys.stderr)
     if alone:
         until_stopped(app, listening)
     else:
@@ -116,13 +124,22 @@ def application(*, new_ledger: bool = False, watching: bool = True) -> Any:
     workers = int(os.environ.get("FPINQ_WORKERS", "1"))
     config = replace(load(os.environ["FPINQ_CONFIG"]), new_ledger=new_ledger, workers=workers)
     quantum = os.environ.get("FPINQ_QUANTUM")
-    if quantum:
-        config = replace(config, quantum_seconds=seconds(quantum))
+    if quantum is not None:  # an empty one is no time, and not none
+        config = replace(config, quantum_seconds=seconds(quantum, "--quantum: "))
     Connection.configure(float(config.quantum_seconds))
     app = create_app(config)
     if watching:
         watch(app.state.house, os.environ["FPINQ_CONFIG"])
+    supervisor = multiprocessing.parent_process()
+    if supervisor is not None:
+        threading.Thread(target=_go_with, args=(supervisor,), name="fpinq-supervisor", daemon=True).start()
     return app
+
+
+def _go_with(supervisor: Any) -> None:
+    """End this worker when its supervisor has ended, however that was killed: nobody would stop it else."""
+    supervisor.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def needs_server() -> None:
@@ -143,7 +160,8 @@ def listen(host: str, at: int) -> socket.socket:
         listening = socket.create_server((host, at), family=family, backlog=BACKLOG)
     except OSError as error:
         why = str(error.strerror or error).partition(" (while")[0]
-        raise ProgramError(f"cannot listen at {host}, port {at}: {why}") from None
+        other = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        raise ProgramError(f"cannot listen at {host}, port {at}: {why}. Say another {other}") from None
     listening.set_inheritable(True)
     return listening
 

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from fpinq.cli.output import add_forms, print_rows
+from fpinq.cli.output import add_forms, print_rows, say
 from fpinq.cli.words import counted
 
 
@@ -25,8 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
             "--expires", default="90d", help="how long it lasts, such as 12h or 90d; or never"
         )
     listed = commands.add_parser("list", help="all tokens, without their secrets")
-    add_forms(listed)
     for command in (create, revoke, rotate, listed):
+        add_forms(command)
         command.add_argument("--config", default="fpinq.toml", help="the owner's configuration")
 
 
@@ -38,15 +38,18 @@ def run(arguments: Namespace) -> int:
     tokens = Tokens(load(arguments.config).tokens)
     match arguments.token_command:
         case "create":
-            print(tokens.create(arguments.name, arguments.role, _lasts(arguments)))
+            token = tokens.create(arguments.name, arguments.role, _lasts(arguments))
+            say(arguments, token, {"name": arguments.name, "token": token})
         case "rotate":
-            print(tokens.rotate(arguments.name, _lasts(arguments)))
+            token = tokens.rotate(arguments.name, _lasts(arguments))
+            say(arguments, token, {"name": arguments.name, "token": token})
         case "revoke":
-            print(f"{counted(tokens.revoke(arguments.whose), 'token')} ended")
+            ended = tokens.revoke(arguments.whose)
+            say(arguments, f"{counted(ended, 'token')} ended", {"ended": ended})
         case _:
             rows = [
-                [token.id, token.name, token.role, _day(token.created_at), _ends(token)]
-                for token in tokens.listed()
+                [each.id, each.name, each.role, _day(each.created_at), _ends(each)]
+                for each in tokens.listed()
             ]
             print_rows(arguments, ["id", "name", "role", "created", "good until"], rows, "no tokens yet")
     return 0

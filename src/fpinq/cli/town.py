@@ -18,12 +18,13 @@ def made_up(people: int = PEOPLE, caps: Mapping[str, Fraction] | None = None) ->
     """The town's data sets; caps are those of the clinic's."""
     from fpinq.server.config import DataSet, TableConfig
 
-    chance = Random(2024)
+    chance, other = Random(2024), Random(1505)
     ages = [max(0, min(100, round(chance.gauss(39, 19)))) for _ in range(people)]
     rows = [
         {
             "person_id": number,
             "age": age,
+            "gender": other.randrange(2),
             "city": chance.choices(CITIES, (5, 4, 3, 1))[0],
             "income": 0.0 if age < 16 else round(chance.lognormvariate(10.2, 0.5), 2),
             "owns_home": chance.random() < age / 150,
@@ -43,12 +44,14 @@ def made_up(people: int = PEOPLE, caps: Mapping[str, Fraction] | None = None) ->
         schema={
             "person_id": Type.INT64,
             "age": Type.INT64,
+            "gender": Type.INT64,
             "city": Type.STRING,
             "income": Type.FLOAT64,
             "owns_home": Type.BOOL,
         },
         columns={
             "age": {"bounds": [0, 110], "description": "in years"},
+            "gender": {"keys": [0, 1]},
             "city": {"keys": list(CITIES), "max_length": 20},
             "income": {"bounds": [0, 200_000], "description": "a year, in euro"},
         },

@@ -1,6 +1,6 @@
 """Answers: a released value that knows its ε, what it was charged and how far it may be off."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
@@ -16,10 +16,11 @@ from fpinq.client.arithmetic import AsNumber
 from fpinq.client.columns import Columns, Confidence, Tabular, in_json, pivoted, written
 from fpinq.client.keys import is_known, known_key
 from fpinq.client.leaves import Leaf, as_columns, beside
-from fpinq.client.shown import even, html_facts, html_table, text_table
+from fpinq.client.shown import even, html_facts, html_table, text_table, visibly
 from fpinq.client.spelling import show_at, show_up
 from fpinq.client.uncertainty import ChosenPoint, Uncertainty, exact_confidence
 from fpinq.model.notions import Rho
+from fpinq.model.visible import visible
 
 # With this confidence answers are printed, unless an interval of another was asked for.
 PRINTED = Fraction(95, 100)
@@ -30,6 +31,7 @@ Charged = Fraction | Mapping[str, Fraction]
 MOST_SHOWN, FIRST_SHOWN, LAST_SHOWN = 100, 20, 5
 
 
+@visibly
 class Answer(Tabular, AsNumber):
     """A private answer. Prints as `1,234 ± 30`, the half-width of its 95 % interval.
 
@@ -96,7 +98,7 @@ class Answer(Tabular, AsNumber):
 
     def _number(self) -> str:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float | Fraction):
-            return str(self.value)
+            return visible(str(self.value))
         if isinstance(self._uncertainty, ChosenPoint):
             return f"{show_number(self.value, None)}, {self._enclosed(self._uncertainty)}"
         if self.standard_error is None:
@@ -125,7 +127,8 @@ class Answer(Tabular, AsNumber):
         return " + ".join(f"{show_up(amount)} for {what}" for what, amount in self.split)
 
     def __format__(self, spec: str) -> str:
-        return format(self.value, spec) if spec else str(self)
+        value = visible(self.value) if isinstance(self.value, str) else self.value
+        return format(value, spec) if spec else str(self)
 
     # ── elsewhere ────────────────────────────────────────────────────────────────────
 
@@ -208,9 +211,40 @@ class Made(Mapping[Any, Any]):
 
     def listed(self) -> Iterator[tuple[Any, Any]]:
         """Every key with its answer, in order."""
-        return zip(self._keys, map(self._make, range(len(self._keys))), strict=True)
+        return zip(self._keys, self.made(), strict=True)
+
+    def made(self) -> Iterator[Any]:
+        """Every answer, in order."""
+        return map(self._make, range(len(self._keys)))
+
+    def values(self) -> ValuesView[Any]:
+        """Every answer: by its number, not looked up by its key."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Every key with its answer, likewise."""
+        return _Items(self)
 
 
+class _Values(ValuesView[Any]):
+    def __init__(self, of: Made) -> None:
+        super().__init__(of)
+        self._of = of
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._of.made()
+
+
+class _Items(ItemsView[Any, Any]):
+    def __init__(self, of: Made) -> None:
+        super().__init__(of)
+        self._of = of
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return self._of.listed()
+
+
+@visibly
 class Answers(Tabular, Mapping[Any, Any]):
     """The answers of a parallel query, by key, in the order of the keys.
 
@@ -222,6 +256,8 @@ class Answers(Tabular, Mapping[Any, Any]):
     is_level = True
     # Whether the key columns are of one thing, a bin, which is not to be taken apart.
     is_one_key = False
+    # The counts that found their keys, where a query did: its threshold, its δ, and what that was charged.
+    found: "Answers | None" = None
 
     def __init__(
         self,
@@ -275,7 +311,7 @@ class Answers(Tabular, Mapping[Any, Any]):
 
     def shown_key(self, key: Any) -> tuple[str, ...]:
         """A key in words, column by column."""
-        return tuple(map(str, key)) if len(self.key_columns) > 1 else (str(key),)
+        return tuple(visible(str(part)) for part in (key if len(self.key_columns) > 1 else (key,)))
 
     def lines(self, *, last: bool = False) -> Iterator[tuple[str, ...]]:
         """Keys and answers in words, line by line: from the first one, or back from the last."""
@@ -322,6 +358,10 @@ class Answers(Tabular, Mapping[Any, Any]):
         lines = even(self._shown())
         table = text_table(lines if len(self._header()) <= 2 else even([self._header(), *lines]))
         return "\n".join(filter(None, (table, self._footer())))
+
+    def shown(self) -> tuple[list[str], list[list[str]], str]:
+        """What stands above the lines, all lines in words, and what is said once of all of them."""
+        return self._header(), even(list(self.lines())), self._footer()
 
     def _repr_html_(self) -> str:
         below = f"<p>{escape(self._footer())}</p>" if self._footer() else ""

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from math import isqrt
 from time import time
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from fpinq.client.budgets import Budget
 from fpinq.client.concentrated import prepare_at_rho
 from fpinq.client.facts import Bound, Facts
 from fpinq.client.keys import keyed
-from fpinq.client.looks import Composed, Second
+from fpinq.client.looks import Composed, Seconds
 from fpinq.client.parts import partition
 from fpinq.client.planning import (
     ExpectedError,
@@ -26,6 +27,7 @@ from fpinq.client.planning import (
     least_epsilon,
     least_epsilon_for_each,
     least_rho,
+    least_rho_for_each,
 )
 from fpinq.client.queries import Inquiry, Prepared
 from fpinq.client.several import Several
@@ -100,7 +102,7 @@ def ask_parts(
     what = f"{what} by {', '.join(parts.columns)}"
     if (twice := _asked_twice(table, epsilon, questions, parts.by, what)) is not None:
         return Answers(Made(parts.labels, twice.read), epsilon, twice.charged, parts.columns)
-    each = [_prepared(table, epsilon, question) for question in questions]
+    each = [prepared_of(table, epsilon, question) for question in questions]
 
     def reply() -> Reply:
         if all(asked is table for asked, _ in each):
@@ -123,7 +125,7 @@ def _prepare(query: Inquiry[A], asked: Facts, epsilon: Asked) -> Prepared[A]:
     return query.prepare(asked.subject, epsilon)
 
 
-def _prepared(table: Facts, epsilon: Asked, query: Inquiry[A]) -> tuple[Facts, Prepared[A]]:
+def prepared_of(table: Facts, epsilon: Asked, query: Inquiry[A]) -> tuple[Facts, Prepared[A]]:
     """The table that a query, its function called, is asked of, and what is asked of it."""
     asked = query.derive(table)
     prepared = _prepare(query, asked, epsilon)
@@ -141,7 +143,7 @@ def _prepared(table: Facts, epsilon: Asked, query: Inquiry[A]) -> tuple[Facts, P
 class Twice:
     """What two queries released of a table or of its parts, and how to read it."""
 
-    seconds: Sequence[Second[Answer | Answers]]
+    seconds: Sequence[Seconds[Answer | Answers]]
     released: Sequence[Released]
     charged: Charged
     split: tuple[tuple[str, Fraction], ...]
@@ -149,7 +151,8 @@ class Twice:
 
     def read(self, number: int) -> Answer | Answers:
         """The answer of a part, by its number."""
-        answer = self.seconds[number].read(self.released[number], self.charged)
+        which, of_it = (0, number) if len(self.seconds) == 1 else (number, 0)
+        answer = self.seconds[which].read(of_it, self.released[number], self.charged)
         asked = answer.asked_in(self.split) if isinstance(answer, Answer) else answer
         return asked.called(self.columns[number])
 
@@ -186,17 +189,17 @@ def _twice(
     own budget in between cannot be helped: then the first is spent.
     """
     look, rest = composed[0].epsilons
-    seconds: list[Second[Answer | Answers]] = []
+    seconds: list[Seconds[Answer | Answers]] = []
 
     def both() -> Reply:
         seen, first = _reply(table, look, tuple(each.first for each in composed), by)
-        each = [composed[0]] * len(seen) if len(composed) == 1 else composed
-        seconds.extend(one.then(shown) for one, shown in zip(each, seen, strict=True))
+        shown = [seen] if len(composed) == 1 else [(of_part,) for of_part in seen]
+        seconds.extend(one.then(parts) for one, parts in zip(composed, shown, strict=True))
         try:
-            released, second = _reply(table, rest, tuple(one.primitive for one in seconds), by)
+            released, second = _reply(table, rest, tuple(chain(*(one.primitives for one in seconds))), by)
         except BudgetExceeded as error:
             _noted(table, look, what, lambda: (seen, first))
-            raise _overtaken(error, look) from None
+            raise overtaken(error, look) from None
         return released, {root: first.get(root, ZERO) + second.get(root, ZERO) for root in {*first, *second}}
 
     with _held(table.budgets):
@@ -212,9 +215,10 @@ class Overtaken(BudgetExceeded):
     """⊥ of the second of two queries: the first was charged."""
 
 
-def _overtaken(error: BudgetExceeded, look: Epsilon) -> Overtaken:
+def overtaken(error: BudgetExceeded, look: Asked) -> Overtaken:
+    """What is said of the second of two queries that no longer fits."""
     return Overtaken(
-        f"the first of two queries was charged, at ε = {show_up(look)}; meanwhile what the second needs "
+        f"the first of two queries was charged, at {show_at(look)}; meanwhile what the second needs "
         f"was spent by others, so it was not asked",
         price=error.price,
         remaining=error.remaining,
@@ -242,7 +246,7 @@ def expect(
 ) -> ExpectedError | ExpectedErrors:
     """How far the answer of a query at ε will be off; of several, each by its name."""
     subject = _checked(query).derive(table).subject
-    if isinstance(query, Several) and not isinstance(epsilon, Rho):
+    if isinstance(query, Several):
         return expected_errors(query, subject, epsilon, size)
     return expected_error(Expecting(partial(query.expect, subject, epsilon)), epsilon, size)
 
@@ -262,6 +266,8 @@ def epsilon_for(
 def rho_for(table: Facts, query: AnyInquiry, error: object, confidence: object, size: int | None) -> Rho:
     """The least ρ for which the query's error is at most this."""
     subject = _checked(query).derive(table).subject
+    if isinstance(query, Several):
+        return least_rho_for_each(query, subject, error, confidence, size)
     return least_rho(lambda at: Expecting(partial(query.expect, subject, at)), error, confidence, size)
 
 
@@ -269,6 +275,11 @@ def _checked(query: AnyInquiry) -> AnyInquiry:
     if not isinstance(query, Inquiry):
         raise BadQuery("planning needs an fp query, such as fp.count() or fp.average(f, bounds=…)")
     return query
+
+
+def ask_primitive(table: Facts, asked: Facts, at: Asked, query: PrimitiveQuery, what: str) -> Reply:
+    """One primitive query of what a table is made of, noted as one of the table."""
+    return _noted(table, at, what, lambda: _reply(asked, at, (query,), None))
 
 
 # ── noting what was asked ────────────────────────────────────────────────────────────
@@ -329,7 +340,9 @@ def _replies(table: Facts, epsilon: Asked, by: object, questions: Mapping[Any, A
     Costs what the parallel query costs, since siblings are charged their maximum.
     """
     _, part = partition(table, by, list(questions))
-    each = [_prepared(part(number), epsilon, question) for number, question in enumerate(questions.values())]
+    each = [
+        prepared_of(part(number), epsilon, question) for number, question in enumerate(questions.values())
+    ]
     refuse_unless_it_fits(table, epsilon)
     released: list[Released] = []
     charged: dict[str, Fraction] = {}

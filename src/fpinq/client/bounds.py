@@ -87,7 +87,8 @@ def clamp(cell: Cell, bounds: object, *, squared: bool = False, width_bits: int 
         raise BadQuery(f"bounds need a number, and {spell(cell.tree)} is {cell.type.value}")
     if bounds is None:
         raise BadQuery(
-            f"say the bounds of {spell(cell.tree)}: bounds=(lower, upper); they may not depend on the data. "
+            f"say the bounds of {spell(cell.tree)}: bounds=(lower, upper), in a shell --bounds 0 110; "
+            "they may not depend on the data. "
             "Or once for all with protect(columns={…: fp.Column(bounds=…)})"
         )
     lower, upper = exact_bounds(bounds)

@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import overload
 
 from fpinq.client.amounts import Amount, plain_amount
+from fpinq.client.shown import visibly
 from fpinq.model import epsilon as exact
 from fpinq.model.errors import BadEpsilon
 
 ZERO = Fraction(0)
 
 
+@visibly
 class Budget:
     """An amount of ε to spend, or to split."""
 

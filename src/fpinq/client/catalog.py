@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fpinq.client.bounds import Known
 from fpinq.client.edge import edge
 from fpinq.client.facts import Bound, Facts, Made, Within
-from fpinq.client.shown import html_table
+from fpinq.client.shown import html_table, visibly
 from fpinq.client.spelling import show_down
 from fpinq.client.sql import Tables, asked
 from fpinq.client.systems import System, fresh_variable
@@ -17,6 +17,7 @@ from fpinq.model.actions import Assign
 from fpinq.model.errors import ProgramError, suggest
 from fpinq.model.expressions import Schema, Type, Value
 from fpinq.model.plans import Flatten, PersonTable
+from fpinq.model.visible import visible
 from fpinq.runtime.refusals import UnknownDataSet
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Serving(System, Protocol):
         """What is public about every data set."""
 
 
+@visibly
 class Catalog(Mapping[str, Any]):
     """The data sets of a server by name: a table each, or a mapping of tables about the same people."""
 
@@ -47,9 +49,9 @@ class Catalog(Mapping[str, Any]):
         return tables[name] if list(tables) == [name] else Tables(tables)
 
     @edge
-    def sql(self, text: str, /, epsilon: object = None) -> "Answers":
+    def sql(self, text: str, /, epsilon: object = None, delta: object = None) -> "Answers":
         """The answers of a statement about these data sets. It is read here: the server sees actions only."""
-        return asked(text, epsilon, self)
+        return asked(text, epsilon, self, delta=delta)
 
     def table(self, name: str) -> Table:
         """A table by its name; one of several of a data set is called dataset.table. No other is made."""
@@ -92,7 +94,7 @@ class Catalog(Mapping[str, Any]):
         return len(self._data_sets)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} data set{'s' * (len(self) != 1)}: {', '.join(self)}>"
+        return f"<{len(self)} data set{'s' * (len(self) != 1)}: {', '.join(map(visible, self))}>"
 
     def _repr_html_(self) -> str:
         lines = [
@@ -100,7 +102,7 @@ class Catalog(Mapping[str, Any]):
                 name,
                 found["unit"] or "a record",
                 _in_words(found["tables"]),
-                show_down(Fraction(found["budget"])),
+                _budget(found),
             )
             for name, found in self._data_sets.items()
         ]
@@ -123,6 +125,12 @@ class Catalog(Mapping[str, Any]):
             within=Within(root, body, frozenset({unit})),
         )
         return Table(facts)
+
+
+def _budget(found: Mapping[str, Any]) -> str:
+    """A budget for people: of ε a number, rounded down; of another notion in its own words, as it is told."""
+    told = found.get("promised", found["budget"])  # where an older server tells it
+    return told if "=" in told else show_down(Fraction(told))
 
 
 def _in_words(tables: Sequence[Mapping[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 """Queries that choose: a grid point by its rank, or one of several candidates by its score."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
 
@@ -23,9 +23,11 @@ from fpinq.client.uncertainty import (
 from fpinq.model import queries as primitives
 from fpinq.model.choices import MAX_BESIDE
 from fpinq.model.clamps import Clamp
+from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount, Rho, share_of
 from fpinq.runtime import Released
 
 MAX_CANDIDATES = 10_000
@@ -55,7 +57,7 @@ class Quantile(Inquiry[Answer]):
         primitive = primitives.Rank(self._clamp(subject), exact_fraction(self.fraction))
         clamped = primitive.of
         if self.interval is not None:
-            return self._bracketed(primitive, epsilon)
+            return self.bracketed(subject, epsilon)
         error = ChosenPoint(_loss(primitive, epsilon))
 
         def read(released: Released, charged: Charged) -> Answer:
@@ -63,8 +65,10 @@ class Quantile(Inquiry[Answer]):
 
         return Prepared(primitive, read, lambda size: _ranks_off(primitive, epsilon))
 
-    def _bracketed(self, rank: primitives.Rank, epsilon: Epsilon) -> Prepared[Answer]:
-        bracketed = brackets(rank.of, [rank.fraction], epsilon, exact_confidence(self.interval))
+    def bracketed(self, subject: Subject, at: Amount) -> Prepared[Answer]:
+        """The same with an interval: three choices."""
+        rank = primitives.Rank(self._clamp(subject), exact_fraction(self.fraction))
+        bracketed = brackets(rank.of, [rank.fraction], at, exact_confidence(self.interval))
 
         def read(released: Released, charged: Charged) -> Answer:
             return bracketed.answers(integers(released), charged)[rank.fraction]
@@ -102,15 +106,10 @@ class Quantiles(Inquiry[Answers]):
         return "quantile"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answers]:
-        if isinstance(self.fractions, str | Symbolic) or not isinstance(self.fractions, Sequence):
-            raise BadQuery("quantiles need a list of fractions, such as [0.25, 0.5, 0.75]")
-        fractions = {fraction: exact_fraction(fraction) for fraction in self.fractions}
-        if not fractions:
-            raise BadQuery("no quantiles to ask for: give at least one fraction")
-        clamped = Quantile(0, self.of, self.bounds)._clamp(subject)
-        rising = sorted(set(fractions.values()))
         if self.interval is not None:
-            return self._bracketed(clamped, fractions, epsilon)
+            return self.bracketed(subject, epsilon)
+        clamped, fractions = self._asked(subject)
+        rising = sorted(set(fractions.values()))
         primitive = primitives.Ranks(clamped, tuple(rising))
         share = epsilon / len(rising)
         errors = {rank.fraction: ChosenPoint(_loss(rank, share)) for rank in primitive.each()}
@@ -129,16 +128,25 @@ class Quantiles(Inquiry[Answers]):
 
         return Prepared(primitive, read, expect)
 
-    def _bracketed(
-        self, clamped: Clamp, fractions: Mapping[object, Fraction], epsilon: Epsilon
-    ) -> Prepared[Answers]:
+    def _asked(self, subject: Subject) -> tuple[Clamp, dict[object, Fraction]]:
+        """Of what, and the fractions as they were given and exactly."""
+        if isinstance(self.fractions, str | Symbolic) or not isinstance(self.fractions, Sequence):
+            raise BadQuery("quantiles need a list of fractions, such as [0.25, 0.5, 0.75]")
+        fractions = {fraction: exact_fraction(fraction) for fraction in self.fractions}
+        if not fractions:
+            raise BadQuery("no quantiles to ask for: give at least one fraction")
+        return Quantile(0, self.of, self.bounds)._clamp(subject), fractions
+
+    def bracketed(self, subject: Subject, at: Amount) -> Prepared[Answers]:
+        """The same with intervals: three choices each."""
+        clamped, fractions = self._asked(subject)
         rising = sorted(set(fractions.values()))
-        bracketed = brackets(clamped, rising, epsilon, exact_confidence(self.interval))
+        bracketed = brackets(clamped, rising, at, exact_confidence(self.interval))
 
         def read(released: Released, charged: Charged) -> Answers:
             found = bracketed.answers(integers(released), charged)
             asked = {fraction: found[exact] for fraction, exact in fractions.items()}
-            return Answers(asked, epsilon, charged, ("fraction",))
+            return Answers(asked, at, charged, ("fraction",))
 
         def expect(size: int | None) -> Expected:
             return _most_ranks_off(bracketed.primitive.each(), bracketed.share)
@@ -169,13 +177,9 @@ class Bracketed:
     """Quantiles with a point on either side of each, and the confidence that they enclose it."""
 
     primitive: primitives.Brackets
-    epsilon: Fraction
+    at: Amount
+    share: Fraction  # the ε that each point is chosen with
     confidence: Fraction
-
-    @property
-    def share(self) -> Fraction:
-        """What each point is chosen with."""
-        return self.epsilon / self.primitive.passes
 
     def answers(self, released: Sequence[int], charged: Charged) -> dict[Fraction, Answer]:
         """Fraction ↦ answer: the points that were chosen for them, in rising order, with their intervals."""
@@ -188,11 +192,12 @@ class Bracketed:
         }
 
     def _answer(self, rank: primitives.Rank, point: int, low: int, high: int, charged: Charged) -> Answer:
-        of, whole = self.primitive.of, self.epsilon / len(self.primitive.fractions)
+        of, each = self.primitive.of, share_of(self.at, Fraction(1, self.primitive.passes))
         bracket = Bracket(on_grid(low, of), on_grid(high, of), self.confidence)
         error = ChosenPoint(_loss(rank, self.share), bracket)
-        answer = Answer(on_grid(point, of), whole, charged, error)
-        return answer.asked_in((("the value", self.share), ("its interval", 2 * self.share)))
+        answer = Answer(on_grid(point, of), share_of(each, Fraction(3)), charged, error)
+        amount = each.amount if isinstance(each, Rho) else each
+        return answer.asked_in((("the value", amount), ("its interval", 2 * amount)))
 
 
 def _ends(points: Sequence[int], beside: Sequence[int], bound: int) -> list[int]:
@@ -201,27 +206,31 @@ def _ends(points: Sequence[int], beside: Sequence[int], bound: int) -> list[int]
     return [point if 0 < more < MAX_BESIDE else bound for point, more in each]
 
 
-def brackets(of: Clamp, rising: Sequence[Fraction], epsilon: Epsilon, confidence: Fraction) -> Bracketed:
-    """The query for quantiles with their intervals."""
-    share = epsilon / (3 * len(rising))
-    below = tuple(_beside(of, 1 - fraction, fraction, share, confidence) for fraction in rising)
-    above = tuple(_beside(of, fraction, 1 - fraction, share, confidence) for fraction in rising)
-    return Bracketed(primitives.Brackets(of, tuple(rising), below, above), epsilon, confidence)
+def brackets(of: Clamp, rising: Sequence[Fraction], at: Amount, confidence: Fraction) -> Bracketed:
+    """The query for quantiles with their intervals, at ε or ρ."""
+    passes = 3 * len(rising)
+    share = epsilon_of_range(at.amount / passes) if isinstance(at, Rho) else at / passes
+    # Permute-and-flip chooses a point before a best one with half of its chance; at ρ there is no such order.
+    points = of.width * (2 if isinstance(at, Rho) else 1)
+    below = tuple(_beside(points, 1 - fraction, fraction, share, confidence) for fraction in rising)
+    above = tuple(_beside(points, fraction, 1 - fraction, share, confidence) for fraction in rising)
+    return Bracketed(primitives.Brackets(of, tuple(rising), below, above), at, share, confidence)
 
 
-def _beside(of: Clamp, own: Fraction, other: Fraction, share: Fraction, confidence: Fraction) -> int:
+def _beside(points: int, own: Fraction, other: Fraction, share: Fraction, confidence: Fraction) -> int:
     """How many records beside the others keep an end on its side of the quantile, with half of what may fail.
 
     Let own = (b − a)/b. With P records at the lower bound, a point beyond the quantile of
     the others scores (b − a)²·P/b or more below the best, whatever n is and the ties:
     it has a·n/b of them below, and some point is a quantile of all together. Each of at
-    most W such points is chosen with e^(−ε·gap/Δ)/2 at the most: before a best one.
+    most W such points is chosen with e^(−ε·gap/Δ)/2 at the most, before a best one; by
+    the exponential mechanism, with twice that, as if they were 2W.
     """
-    if not own or not of.width:
+    if not own or not points:
         return 0
-    surprise = math.log(of.width) - log_of(1 - confidence)  # ln((W/2) / ((1 − c)/2))
-    needed = surprise * float(max(own, other) / (share * own**2))
-    return min(math.ceil(needed * (1 + 1e-12)), MAX_BESIDE)
+    surprise = math.log(points) - log_of(1 - confidence)  # ln((W/2) / ((1 − c)/2))
+    needed = Fraction(surprise * (1 + 1e-12)) * max(own, other) / (share * own**2)  # may be beyond any float
+    return min(math.ceil(needed), MAX_BESIDE)
 
 
 def exact_fraction(fraction: object) -> Fraction:

@@ -3,13 +3,13 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from importlib import import_module
-from io import StringIO
 from os import PathLike
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fpinq.client.edge import edges
@@ -19,7 +19,8 @@ from fpinq.model.frozen import dataclass
 # That of intervals; None is what an answer was asked with, or 95 %.
 Confidence = float | Fraction | None
 
-_INSTALL = {"matplotlib": "'fpinq[plot]'", "sqlglot": "'fpinq[sql]'"}
+# What is to be installed, where that is more than a package's name: as in pyproject.toml.
+_INSTALL = {"sqlglot": "'sqlglot>=30,<31'"}
 # An integer beyond it is a float in a frame.
 _LARGEST = 2**63
 
@@ -87,17 +88,40 @@ class Columns:
 
     def to_csv(self) -> str:
         """A line of names and one for each row."""
-        import csv  # seldom needed
-
-        text = StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(self.values)
-        lines.writerows(zip(*(self.of_frame(name) for name in self.values), strict=True))
-        return text.getvalue()
+        rows = zip(*(self.of_frame(name) for name in self.values), strict=True)
+        return csv_text([list(self.values), *rows])
 
     def to_json(self) -> str:
         """An array with an object for each row."""
         return json.dumps([in_json(row) for row in self.rows()], ensure_ascii=False)
+
+
+# What spreadsheets begin a formula with, in either width.
+_FORMULA = frozenset("=+-@＝＋－＠")
+
+
+def csv_text(lines: Iterable[Sequence[Any]], end: str = "\n") -> str:
+    """Lines of cells as CSV, for programs and for spreadsheets: the one place that writes it.
+
+    A text that a spreadsheet would take for a formula has a ' before it, and stays a text.
+    """
+    import csv  # seldom needed
+
+    written: list[str] = []  # by a writer of \r\n: one of \n would leave a \r in a text without quotes
+    out = csv.writer(SimpleNamespace(write=written.append), lineterminator="\r\n")
+    out.writerows(map(_cell, line) for line in lines)
+    return "".join(line.removesuffix("\r\n") + end for line in written)
+
+
+def _cell(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _is_formula(value) else value
+
+
+def _is_formula(text: str) -> bool:
+    first = next((c for c in text if c.isprintable() and not c.isspace()), "")
+    if first == "-" and (text[1:].isdecimal() or text == "-inf"):
+        return False  # integers that doubles would round are texts
+    return first in _FORMULA or text[:1] in ("\t", "\r", "\n")
 
 
 def _in_frame(value: Any) -> Any:

@@ -1,8 +1,9 @@
 """Queries at ρ: the same primitives as at ε, read with Gaussian noise; choices with an ε of their own.
 
 What a query is at ρ follows from what it is at ε: which integers are measured, and
-what they say. Here is what differs. A query that is not here cannot be asked
-at ρ, and says so before anything is charged.
+what they say. Here is what differs, and the table of all that can be asked at ρ. Queries
+that are imported where they are asked for (`counting`, `extremes`, `regressions`, `workloads`)
+put themselves into it. A query that is not in it says so before anything is charged.
 """
 
 import math
@@ -17,7 +18,16 @@ from fpinq.client import moments
 from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.bounds import clamp
 from fpinq.client.choices import ExponentialMechanism, Mode, OrderStatistic, Quantile, Quantiles
-from fpinq.client.histograms import BinAnswers, Cdf, Distribution, Histogram, Ranges, binned, rising
+from fpinq.client.histograms import (
+    BinAnswers,
+    Cdf,
+    Distribution,
+    FindBounds,
+    Histogram,
+    Ranges,
+    binned,
+    rising,
+)
 from fpinq.client.named import Named, Split
 from fpinq.client.queries import (
     Average,
@@ -105,7 +115,7 @@ def _average(query: Average, subject: Subject, at: Rho) -> Prepared[Answer]:
         found = moments.average(moments.measured(integers(released), deviation), clamped)
         return Answer(found.value, at, charged, NormalWithin.of(found.error.weights, found.error))
 
-    return Prepared(primitive, read, partial(_over_size, width / math.sqrt(2 * at.amount), width))
+    return Prepared(primitive, read, partial(over_size, width / math.sqrt(2 * at.amount), width))
 
 
 def _variance(query: Variance, subject: Subject, at: Rho) -> Prepared[Answer]:
@@ -128,7 +138,7 @@ def _variance(query: Variance, subject: Subject, at: Rho) -> Prepared[Answer]:
 
     # Where all values are at one bound the slopes are 1, ¼ and 0.
     worst = square * math.sqrt(17 / 16) / math.sqrt(2 * at.amount)
-    return Prepared(primitive, read, partial(_over_size, worst, square / 4))
+    return Prepared(primitive, read, partial(over_size, worst, square / 4))
 
 
 def _standard_deviation(query: StandardDeviation, subject: Subject, at: Rho) -> Prepared[Answer]:
@@ -141,7 +151,7 @@ def _deviation(primitive: Noisy, at: Rho) -> Fraction:
     return Fraction(math.sqrt(primitive.squared / (2 * at.amount)))
 
 
-def _over_size(weight: float, most: float, size: int | None) -> Expected:
+def over_size(weight: float, most: float, size: int | None) -> Expected:
     """An error of weight/size times a normal draw at worst, and never above most."""
     if size is None:
         return Expected(None, note=f"at most {weight:,.4g} divided by the number of records")
@@ -220,6 +230,11 @@ def _cdf(query: Cdf, subject: Subject, at: Rho) -> Prepared[Answers]:
     return Prepared(primitive, read, expect)
 
 
+def _bounds(query: FindBounds, subject: Subject, at: Rho) -> Prepared[Answer]:
+    primitive = query.primitive(subject)
+    return query.seen(primitive, gaussian_noise(primitive, at), at)
+
+
 @lru_cache(maxsize=1024)
 def best_tree_at_rho(bins: int, *, points: bool = False) -> CountTree:
     """The best tree of counts: h levels have h times the variance, where at ε they have h² times."""
@@ -229,10 +244,10 @@ def best_tree_at_rho(bins: int, *, points: bool = False) -> CountTree:
 # ── choices ──────────────────────────────────────────────────────────────────────────
 
 
-def _chosen(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
+def chosen_at_rho(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
     """As at the ε that each choice is made at: a candidate g behind has at most e^(−ε·g/Δ) there, too."""
-    if getattr(query, "interval", None) is not None:
-        raise BadQuery("a quantile with an interval is asked at an ε; without interval=… also at ρ")
+    if isinstance(query, Quantile | Quantiles) and query.interval is not None:
+        return query.bracketed(subject, at)
     passes = cast(Chosen, query.prepare(subject, Epsilon(ONE)).primitive).passes
     own = Epsilon(passes * epsilon_of_range(at.amount / passes))
     prepared = query.prepare(subject, own)
@@ -247,22 +262,30 @@ def _chosen(query: Inquiry[Any], subject: Subject, at: Rho) -> Prepared[Any]:
     return replace(prepared, read=read)
 
 
-def _several(query: Several, subject: Subject, at: Rho) -> Prepared[Named]:
-    """Each at its share of ρ: at ρ nothing is gained by measuring several things as one."""
+def each_at_rho(query: Several, subject: Subject, at: Rho) -> dict[str, tuple[Rho, Prepared[Any]]]:
+    """The ρ that each name is asked at, its weight among all, and how."""
     whole = sum(query.weights.values(), Fraction(0))
     shares = {name: at.times(query.weights[name] / whole) for name in query.queries}
-    each = {name: prepare_at_rho(one, subject, shares[name]) for name, one in query.queries.items()}
+    return {
+        name: (shares[name], prepare_at_rho(one, subject, shares[name]))
+        for name, one in query.queries.items()
+    }
+
+
+def _several(query: Several, subject: Subject, at: Rho) -> Prepared[Named]:
+    """Each at its share of ρ."""
+    each = each_at_rho(query, subject, at)
     primitive = primitives.Several(
-        tuple(one.primitive for one in each.values()),  # type: ignore[misc]  # none of them is several
+        tuple(one.primitive for _, one in each.values()),  # type: ignore[misc]  # none of them is several
         whole_weights([query.weights[name] for name in each]),
     )
-    split = Split(at, tuple(((name,), share) for name, share in shares.items()))
+    split = Split(at, tuple(((name,), share) for name, (share, _) in each.items()))
 
     def read(released: Released, charged: Charged) -> Named:
         apart = apart_of(primitive, integers(released))
         answers = {
             name: one.read(part, charged).called(query.queries[name].column())
-            for (name, one), part in zip(each.items(), apart, strict=True)
+            for (name, (_, one)), part in zip(each.items(), apart, strict=True)
         }
         return Named(answers, at, charged, split)
 
@@ -279,10 +302,11 @@ prepares_at_rho: dict[type, Callable[[Any, Subject, Rho], Prepared[Any]]] = {
     Histogram: _histogram,
     Ranges: _ranges,
     Cdf: _cdf,
-    Quantile: _chosen,
-    OrderStatistic: _chosen,
-    Quantiles: _chosen,
-    ExponentialMechanism: _chosen,
-    Mode: _chosen,
+    FindBounds: _bounds,
+    Quantile: chosen_at_rho,
+    OrderStatistic: chosen_at_rho,
+    Quantiles: chosen_at_rho,
+    ExponentialMechanism: chosen_at_rho,
+    Mode: chosen_at_rho,
     Several: _several,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import exp, sqrt
+from math import exp, hypot, sqrt
 from os import PathLike
 from typing import Any
 
@@ -10,19 +10,30 @@ from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.asking import ask, refuse_unless_it_fits
 from fpinq.client.choices import ExponentialMechanism, checked_candidates
 from fpinq.client.columns import Confidence, Tabular
+from fpinq.client.concentrated import gaussian_noise, over_size, prepares_at_rho
 from fpinq.client.facts import Facts
 from fpinq.client.groups import arity
 from fpinq.client.leaves import Leaf, beside
 from fpinq.client.queries import Inquiry, Prepared, column_of, divided_by_size, integers, laplace_noise
 from fpinq.client.rows import BOOL, FLOAT64, Cell, Symbolic, constant, plain
+from fpinq.client.shown import visibly
 from fpinq.client.subjects import Subject
-from fpinq.client.uncertainty import ChoiceLoss, ChosenCandidate, Expected, Number
+from fpinq.client.uncertainty import (
+    ChoiceLoss,
+    ChosenCandidate,
+    Expected,
+    Number,
+    Uncertainty,
+    normal_quantile,
+)
 from fpinq.model import queries as primitives
 from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Literal
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount, Rho, share_of
+from fpinq.model.visible import visible
 from fpinq.runtime import Released
 
 # ── shares ───────────────────────────────────────────────────────────────────────────
@@ -41,6 +52,10 @@ class Proportion(Inquiry[Answer]):
     of_columns = True
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
+        return self.prepare_at(subject, epsilon)
+
+    def prepare_at(self, subject: Subject, at: Amount) -> Prepared[Answer]:
+        """At ε or ρ: noise as of one count, in both of them."""
         cell = subject.cell(self.of, "proportion")
         if cell.type is not BOOL:
             raise BadQuery(
@@ -48,14 +63,20 @@ class Proportion(Inquiry[Answer]):
             )
         holds = cell.fill_null(False).cast("int64")
         primitive = primitives.Moments(Clamp(holds.tree, 0, 1), 1)
-        scale = float(1 / epsilon)
+        kind = NormalShareNoise if isinstance(at, Rho) else ShareNoise
+        scale = sqrt(primitive.squared / (2 * at.amount)) if isinstance(at, Rho) else float(1 / at)
 
         def read(released: Released, charged: Charged) -> Answer:
             without, having = integers(released)
-            noise = ShareNoise(having, without, scale)
-            return Answer(noise.share, epsilon, charged, noise)
+            noise = kind(having, without, scale)
+            return Answer(noise.share, at, charged, noise)
 
-        return Prepared(primitive, read, lambda size: divided_by_size(scale, size, 1.0))
+        def expect(size: int | None) -> Expected:
+            if isinstance(at, Rho):
+                return over_size(scale, 1.0, size)
+            return divided_by_size(scale, size, 1.0)
+
+        return Prepared(primitive, read, expect)
 
 
 @dataclass(frozen=True)
@@ -107,6 +128,24 @@ class ShareNoise:
         return off <= 0 or _beyond(off / self.scale, 1 - p, p) >= 1 - float(confidence)
 
 
+@dataclass(frozen=True)
+class NormalShareNoise(ShareNoise):
+    """The same of two counts with Gaussian noise, of a deviation: what they differ by is about normal."""
+
+    approximate = True
+
+    def standard_error(self) -> float:
+        """About √((1 − p)² + p²)·σ of a record, of so many."""
+        return min(self._deviation(self.share) / max(self.having + self.without, 1), 0.5)
+
+    def _deviation(self, p: float) -> float:
+        return self.scale * hypot(1 - p, p)
+
+    def _may_be(self, p: float, confidence: Fraction) -> bool:
+        off = abs((1 - p) * self.having - p * self.without) - 0.5
+        return off <= self._deviation(p) * normal_quantile(confidence)
+
+
 def _beyond(t: float, w: float, v: float) -> float:
     """P[|w·L + v·M| > t] for two Laplace draws of scale 1: by partial fractions of their transform."""
     if abs(w - v) < 1e-3:
@@ -122,6 +161,7 @@ def _beyond(t: float, w: float, v: float) -> float:
 CHOSEN = ChosenCandidate()
 
 
+@visibly
 class TopAnswer(Answer):
     """The first k of several candidates, best first.
 
@@ -130,14 +170,14 @@ class TopAnswer(Answer):
 
     __slots__ = ("counts",)
 
-    def __init__(self, value: list[Any], counts: Answers, epsilon: Fraction, charged: Charged) -> None:
+    def __init__(self, value: list[Any], counts: Answers, epsilon: Fraction | Rho, charged: Charged) -> None:
         super().__init__(value, epsilon, charged, CHOSEN)
         self.counts = counts
 
     def __str__(self) -> str:
         if not self.counts:
             return super().__str__()
-        return ", ".join(f"{each} ({count})" for each, count in self.counts.items())
+        return ", ".join(f"{visible(str(each))} ({count})" for each, count in self.counts.items())
 
     def leaves(self) -> Iterator[Leaf]:
         """A row for each: its rank, which one it is, and its count if there is one."""
@@ -187,6 +227,10 @@ class Top(Inquiry[TopAnswer]):
         return "_".join(filter(None, ("top", column_of(self.of))))
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[TopAnswer]:
+        return self.prepare_at(subject, epsilon)
+
+    def prepare_at(self, subject: Subject, at: Amount) -> Prepared[TopAnswer]:
+        """At ε or ρ: each candidate is counted with the noise of one count."""
         cell = subject.cell(self.of, "top")
         given = self.candidates if self.candidates is not None else subject.known(cell).keys
         if given is None:
@@ -194,22 +238,42 @@ class Top(Inquiry[TopAnswer]):
         candidates = checked_candidates(given)
         k = checked_k(self.k, len(candidates))
         primitive = primitives.Tally(cell.tree, tuple(_literal(cell, each) for each in candidates))
-        noise = laplace_noise(primitive, epsilon)
+        noise = gaussian_noise(primitive, at) if isinstance(at, Rho) else laplace_noise(primitive, at)
 
         def read(released: Released, charged: Charged) -> TopAnswer:
             counts = dict(zip(candidates, integers(released), strict=True))
             best = sorted(candidates, key=lambda each: -counts[each])[:k]
-            answers = {each: Answer(counts[each], epsilon, charged, noise) for each in best}
-            listed = Answers(answers, epsilon, charged, (column_of(cell) or "value",)).called("n")
-            return TopAnswer(best, listed, epsilon, charged)
+            answers = {each: Answer(counts[each], at, charged, noise) for each in best}
+            listed = Answers(answers, at, charged, (column_of(cell) or "value",)).called("n")
+            return TopAnswer(best, listed, at, charged)
 
         def expect(size: int | None) -> Expected:
             # All counts are within t at once, so one that was left out is at most 2t above one that was not.
-            return Expected(
-                ChoiceLoss(len(candidates), epsilon / 2), "records fewer than one that was left out"
-            )
+            number = len(candidates)
+            loss = CountsLoss(number, noise) if isinstance(at, Rho) else ChoiceLoss(number, at / 2)
+            return Expected(loss, "records fewer than one that was left out")
 
         return Prepared(primitive, read, expect)
+
+
+@dataclass(frozen=True)
+class CountsLoss:
+    """How many records fewer than the best the best of noisy counts may have: twice what all are within."""
+
+    candidates: int
+    noise: Uncertainty
+    approximate = False
+
+    def standard_error(self) -> None:
+        """There is none."""
+        return
+
+    def interval(self, value: Number, confidence: Fraction) -> tuple[Number, Number]:
+        """The loss that is not exceeded with this confidence, on either side."""
+        if self.candidates == 1:
+            return value, value
+        _, t = self.noise.interval(0, 1 - (1 - confidence) / self.candidates)  # type: ignore[misc]
+        return value - 2 * t, value + 2 * t
 
 
 def checked_k(k: object, candidates: int) -> int:
@@ -231,18 +295,18 @@ def _literal(cell: Cell, candidate: object) -> Literal:
 
 
 def top_by_score(
-    table: Facts, epsilon: Epsilon, k: object, score: object, candidates: object, bounds: object
+    table: Facts, at: Amount, k: object, score: object, candidates: object, bounds: object
 ) -> TopAnswer:
     """The k candidates with the largest total scores, best first.
 
     Chosen one after the other, each of those that are left and at an equal share
-    of ε. Scores of many candidates move together with one record, so that to
+    of ε or ρ. Scores of many candidates move together with one record, so that to
     release them all would cost ε for each.
     """
     left = checked_candidates(candidates)
     k = checked_k(k, len(left))
-    share = Epsilon(epsilon / k)
-    refuse_unless_it_fits(table, epsilon)
+    share = share_of(at, Fraction(1, k))
+    refuse_unless_it_fits(table, at)
     chosen: list[object] = []
     charges: list[Charged] = []
     for _ in range(k):
@@ -251,9 +315,11 @@ def top_by_score(
         charges.append(answer.charged)
         left = [each for each in left if each is not answer.value]
     charged = _together(charges)
-    found = TopAnswer(chosen, Answers({}, epsilon, charged), epsilon, charged)
+    found = TopAnswer(chosen, Answers({}, at, charged), at, charged)
     found.name = "top"
-    found.note = f"chosen one after the other, each at ε/{k}" if k > 1 else ""
+    found.note = (
+        f"chosen one after the other, each at {'ρ' if isinstance(at, Rho) else 'ε'}/{k}" if k > 1 else ""
+    )
     return found
 
 
@@ -265,3 +331,6 @@ def _together(charges: Sequence[Charged]) -> Charged:
     return {
         root: sum((c[root] for c in charges if not isinstance(c, Fraction)), Fraction(0)) for root in first
     }
+
+
+prepares_at_rho[Proportion], prepares_at_rho[Top] = Proportion.prepare_at, Top.prepare_at

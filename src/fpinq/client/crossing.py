@@ -11,16 +11,16 @@ is looked at.
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor, inf
+from math import ceil, floor, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 from fpinq.client.bounds import WIDTH_BITS, clamp
 from fpinq.client.rows import FLOAT64, Cell
 from fpinq.client.uncertainty import Number
 from fpinq.model.clamps import Clamp
-from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
+from fpinq.model.notions import Amount, Rho
 from fpinq.model.queries import CrossMoments
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ _SQUARE = (1.0, -1.0, 1.0)
 
 @dataclass(frozen=True)
 class Crossed:
-    """Columns that are measured together at ε; squares are known of some of them."""
+    """Columns that are measured together at ε or ρ; squares are known of some of them."""
 
     query: CrossMoments
-    epsilon: Epsilon
+    at: Amount
 
     @property
     def halves(self) -> list[float]:
@@ -77,11 +77,14 @@ class Crossed:
 
     @cached_property
     def scales(self) -> "Array":
-        """The scale of the noise in each integer that is released, in its units."""
+        """The scale of the noise in each integer that is released, in its units: at ρ, its deviation."""
         import numpy as np
 
-        sensitivity = self.query.sensitivity
-        return np.array([float(sensitivity / (self.epsilon * unit)) for unit in self._units])
+        if isinstance(self.at, Rho):
+            variance = self.query.squared / (2 * self.at.amount)
+            return np.array([sqrt(variance / unit**2) for unit in self._units])
+        scale = self.query.sensitivity / self.at
+        return np.array([float(scale / unit) for unit in self._units])
 
     @cached_property
     def rows(self) -> "Array":
@@ -153,7 +156,8 @@ class Crossed:
         """The standard deviation of a sum of what is released, with weights."""
         import numpy as np
 
-        return float(np.sqrt(2 * np.sum((weights * self.scales) ** 2)))
+        variance = 1 if isinstance(self.at, Rho) else 2  # of a draw of scale 1
+        return float(np.sqrt(variance * np.sum((weights * self.scales) ** 2)))
 
     def again(self, measured: "Array", times: int) -> "Array":
         """What was measured, with other noise of the same law taken off: as it may be without any.
@@ -163,21 +167,23 @@ class Crossed:
         """
         import numpy as np
 
-        noise = np.random.default_rng(1).laplace(size=(times, len(self.scales)))
+        seeded = np.random.default_rng(1)
+        law = seeded.standard_normal if isinstance(self.at, Rho) else seeded.laplace
+        noise = law(size=(times, len(self.scales)))
         found: Array = measured - noise * self.scales
         return found
 
 
-def crossed(columns: Sequence[Bounded], squared: Sequence[bool], epsilon: Epsilon) -> Crossed:
+def crossed(columns: Sequence[Bounded], squared: Sequence[bool], at: Amount) -> Crossed:
     """Columns measured together, with the squares of those that need them."""
     needed = [need and _bits(*column) > 1 for need, column in zip(squared, columns, strict=True)]
     among = sum(needed) <= MOST_SQUARED
     degrees = tuple(2 if need and among else 1 for need in needed)
     clamps = _clamps(columns, degrees)
     if among:
-        return Crossed(CrossMoments(clamps, degrees, 1, (0,) * len(clamps)), epsilon)
+        return Crossed(CrossMoments(clamps, degrees, 1, (0,) * len(clamps)), at)
     weight, squares = _weights(clamps, needed)
-    return Crossed(CrossMoments(clamps, degrees, weight, squares), epsilon)
+    return Crossed(CrossMoments(clamps, degrees, weight, squares), at)
 
 
 def _clamps(columns: Sequence[Bounded], degrees: Sequence[int]) -> tuple[Clamp, ...]:

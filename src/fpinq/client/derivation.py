@@ -5,11 +5,13 @@ from fractions import Fraction
 from html import escape
 
 from fpinq.client.facts import Facts, Made
+from fpinq.client.shown import visibly
 from fpinq.client.spelling import show_down, show_up
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import NotConcentrated
 from fpinq.model.frozen import dataclass
 from fpinq.model.notions import Rho
+from fpinq.model.visible import visible
 
 ONE = Epsilon(Fraction(1))
 NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y = 230, 46, 24, 34
@@ -17,12 +19,14 @@ NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y = 230, 46, 24, 34
 
 def summary(table: Facts) -> list[tuple[str, str]]:
     """A table in five lines, each with its name, and one more if its budget is a ρ."""
-    columns = ", ".join(f"{name} {type_.value}" for name, type_ in table.schema.columns)
+    columns = ", ".join(f"{visible(name)} {type_.value}" for name, type_ in table.schema.columns)
     columns += " (read off the data)" if table.made.read_off else ""
     labels = table.root_labels()
     in_rho = _in_rho(table)
     unit = "ρ = " if in_rho else ""
-    left = ", ".join(f"{unit}{show_down(amount)} of {labels[root]}" for root, amount in table.left().items())
+    left = ", ".join(
+        f"{unit}{show_down(amount)} of {visible(labels[root])}" for root, amount in table.left().items()
+    )
     price = " + ".join(show_up(p) for p in table.prices(ONE).values()) or "0"
     return [
         ("table", _in_one_line(table.made)),
@@ -44,7 +48,8 @@ def _in_rho(table: Facts) -> dict[str, Fraction]:
 
 def _in_one_line(made: Made) -> str:
     steps = " and ".join(_in_one_line(parent.made) for parent in made.parents)
-    return f"{steps} → {made.label}" if steps else made.label
+    label = visible(made.label)
+    return f"{steps} → {label}" if steps else label
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ class Node:
         return f"{self.factor} ≤ {terms}  (the largest, over parts or roots)"
 
 
+@visibly
 class Derivation:
     """A table's derivation, as text (str) and as a drawing (svg, shown by notebooks)."""
 
@@ -117,7 +123,7 @@ class Derivation:
 def _node(table: Facts, seen: dict[int, Node]) -> Node:
     if id(table) not in seen:
         parents = tuple(_node(parent, seen) for parent in table.made.parents)
-        seen[id(table)] = Node(table.made.label, table.scaling_factor(), table.made, parents)
+        seen[id(table)] = Node(visible(table.made.label), table.scaling_factor(), table.made, parents)
     return seen[id(table)]
 
 

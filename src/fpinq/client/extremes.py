@@ -11,6 +11,7 @@ from math import ceil, exp, log
 
 from fpinq.client.answers import Answer, Charged
 from fpinq.client.bounds import clamp
+from fpinq.client.concentrated import chosen_at_rho, prepares_at_rho
 from fpinq.client.queries import Inquiry, Prepared, integer, on_grid
 from fpinq.client.rows import plain
 from fpinq.client.subjects import Subject
@@ -111,3 +112,6 @@ class Outermost:
         if confidence > self.sure:
             return self.lower, self.upper
         return (self.lower, value) if self.sign > 0 else (value, self.upper)
+
+
+prepares_at_rho[Minimum] = prepares_at_rho[Maximum] = chosen_at_rho

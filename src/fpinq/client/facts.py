@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 from weakref import WeakKeyDictionary, finalize
@@ -21,6 +22,7 @@ from fpinq.client.systems import System, fresh_variable
 from fpinq.client.tracing import refuse_inside_a_lambda
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, AskBudget, AskPrice, AskScale, Assign
+from fpinq.model.books import FOR_KEYS
 from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.errors import KernelViolation
 from fpinq.model.expressions import Column, Expression, Schema
@@ -139,7 +141,7 @@ class Facts:
         """The system that the table is in; None for a public one that is in none yet."""
         return self.binding.system
 
-    @property
+    @cached_property
     def subject(self) -> Subject:
         """What a query needs to know of the table."""
         return Subject(self.schema, self.columns)
@@ -182,6 +184,14 @@ class Facts:
         assert isinstance(added, Mapping)
         return {root: added[root] for root in self.roots}
 
+    def delta_prices(self, epsilon: Asked, delta: Fraction) -> dict[str, Fraction]:
+        """What a query that costs so much δ would add now to the δ for keys of each of the table's roots."""
+        if isinstance(self.binding, Unbound):
+            return {}
+        added = self._told(AskPrice(self.binding.variable, epsilon, delta))
+        assert isinstance(added, Mapping)
+        return {root: added.get(root + FOR_KEYS, ZERO) for root in self.roots}
+
     def left(self) -> dict[str, Fraction]:
         """What may still be charged to each of the table's roots: by its budget, and by those handed on."""
         if self.system is None:
@@ -189,6 +199,14 @@ class Facts:
         left = self._told(AskBudget())
         assert isinstance(left, Mapping)
         return {root: min([left[root], *(b.left_at(root) for b in self.budgets)]) for root in self.roots}
+
+    def left_for_keys(self) -> dict[str, Fraction]:
+        """What is left of the δ for keys of each of the table's roots that has one."""
+        if self.system is None:
+            return {}
+        left = self._told(AskBudget())
+        assert isinstance(left, Mapping)
+        return {root: left[root + FOR_KEYS] for root in self.roots if root + FOR_KEYS in left}
 
     def _told(self, action: Action) -> int | Mapping[str, Fraction]:
         observation = self.act(action)
@@ -201,8 +219,10 @@ class Facts:
     def by_root(self, amounts: Mapping[str, Fraction]) -> Fraction | Mapping[str, Fraction]:
         """One amount for a table over one root, or amounts by the names to show."""
         if len(self.roots) <= 1:
-            amount = next((amounts.get(root, ZERO) for root in self.roots), ZERO)
-            return Amount(amount.numerator, amount.denominator)
+            amount = ZERO
+            for root in self.roots:
+                amount = amounts.get(root, ZERO)
+            return Amount(*amount.as_integer_ratio())
         labels = self.root_labels()
         return MappingProxyType({labels[root]: Amount(amounts.get(root, ZERO)) for root in self.roots})
 

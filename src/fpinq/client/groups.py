@@ -20,6 +20,7 @@ from fpinq.client.edge import edges
 from fpinq.client.facts import Facts, Within
 from fpinq.client.joins import joined_inside, trees
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, Row
+from fpinq.client.shown import visibly
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
 from fpinq.client.tracing import Traced, called, row, trace
@@ -167,6 +168,7 @@ class Keys:
 Grouping = Callable[[Sequence[Aggregates], Expression | None, Fields], "Table"]
 
 
+@visibly
 @edges
 class Groups:
     """Groups of records. `.select(lambda g: {…})` makes a table with one record per group.

@@ -21,6 +21,7 @@ from fpinq.client.uncertainty import (
     ChosenCandidate,
     Expected,
     GaussianNoise,
+    LaplaceNoise,
     Normal,
     RangeNoise,
 )
@@ -29,7 +30,7 @@ from fpinq.model.clamps import Clamp
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
-from fpinq.model.notions import Rho
+from fpinq.model.notions import Amount, Rho
 from fpinq.noise import DiscreteLaplace
 from fpinq.runtime import Released
 
@@ -323,21 +324,31 @@ class FindBounds(Inquiry[Answer]):
         return "bounds"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
+        primitive = self.primitive(subject)
+        return self.seen(primitive, laplace_noise(primitive, epsilon), epsilon)
+
+    def primitive(self, subject: Subject) -> primitives.Frequencies:
+        """How many records are between powers of two."""
         cell = subject.cell(self.of, "bounds")
         if cell.type not in (INT64, FLOAT64):
             raise BadQuery(f"bounds need a number, and {spell(cell.tree)} is {cell.type.value}")
         powers = [2**k for k in range(POWERS)]
         above = total_of([(cell > power // 2).cast("int64") for power in powers])
         below = total_of([(cell < -(power // 2)).cast("int64") for power in powers])
-        primitive = primitives.Frequencies(Clamp((above - below).tree, -POWERS, POWERS))
+        return primitives.Frequencies(Clamp((above - below).tree, -POWERS, POWERS))
+
+    def seen(
+        self, primitive: primitives.Frequencies, noise: LaplaceNoise | GaussianNoise, at: Amount
+    ) -> Prepared[Answer]:
+        """What is above this noise."""
         # With probability 0.95 no empty bin gets here.
-        threshold = laplace_noise(primitive, epsilon).interval(0, _FEW_FALSE)[1]
+        threshold = noise.interval(0, _FEW_FALSE)[1]
 
         def read(released: Released, charged: Charged) -> Answer:
             seen = [i - POWERS for i, n in enumerate(integers(released)) if n > threshold]
             lower, upper = min([*seen, 0]), max([*seen, 0])
             value = (-(2 ** (-lower - 1)) if lower else 0, 2 ** (upper - 1) if upper else 0)
-            return Answer(value if seen else (0, 1), epsilon, charged, ChosenCandidate())
+            return Answer(value if seen else (0, 1), at, charged, ChosenCandidate())
 
         note = f"between two powers of two, about {float(threshold):,.4g} records may go unnoticed"
         return Prepared(primitive, read, lambda size: Expected(None, note=note))

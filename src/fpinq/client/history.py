@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from fpinq.client.amounts import Amount
 from fpinq.client.columns import Columns, Confidence, Tabular
-from fpinq.client.shown import html_table, text_table
+from fpinq.client.shown import html_table, text_table, visibly
 from fpinq.client.systems import System
 from fpinq.model.notions import Rho
 
@@ -76,6 +76,7 @@ def notes_of(system: System) -> Notes:
     return found
 
 
+@visibly
 class History(Tabular, Sequence[Mapping[str, Any]]):
     """What was asked of a table's roots, oldest first: a row for each query.
 

@@ -1,6 +1,7 @@
 """Joins: what `on`, the truncations of each side and the record mean, and the joins themselves."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from fpinq.client.algebra import derive, same_persons, spelled
 from fpinq.client.bounds import Known
@@ -94,13 +95,19 @@ def join_keys(on: object, left: Schema, right: Schema) -> tuple[dict[str, Cell],
 
 def every_pair(left: Schema, right: Schema) -> Fields:
     """All columns of both; a right name that the left has too gets `_right`."""
-    record: dict[str, Expression] = {name: Column(f"l.{name}") for name in left.names()}
+    record: dict[str, Expression] = {name: _column(f"l.{name}") for name in left.names()}
     for name in right.names():
         shown = name
         while shown in record:
             shown += "_right"
-        record[shown] = Column(f"r.{name}")
+        record[shown] = _column(f"r.{name}")
     return tuple(record.items())
+
+
+@lru_cache(4096)
+def _column(name: str) -> Column:
+    """A column: the same one for the same name, as every join of a table names all of them."""
+    return Column(name)
 
 
 def trees(cells_: Mapping[str, Cell]) -> tuple[Expression, ...]:
@@ -175,4 +182,5 @@ def _joined_columns(
     record: Fields, left: Mapping[str, Known], right: Mapping[str, Known]
 ) -> dict[str, Known]:
     known = {f"l.{name}": c for name, c in left.items()} | {f"r.{name}": c for name, c in right.items()}
-    return {n: known[v.name] for n, v in record if isinstance(v, Column) and v.name in known}
+    columns = [(name, value.name) for name, value in record if isinstance(value, Column)]
+    return {name: known[of] for name, of in columns if of in known}

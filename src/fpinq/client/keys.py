@@ -22,12 +22,16 @@ from fpinq.model.frozen import dataclass
 from fpinq.model.keys import Domain, Product, counted
 from fpinq.model.plans import Plan, Term
 from fpinq.model.transformations import Partitioning, check_partitioning
+from fpinq.model.visible import visible
 
 MAX_KEYS = 1_000_000
 # So few keys are written one by one, even if they are a range.
 FEW = 16
 
 _PLAIN = {id(kind) for kind in (NoneType, bool, int, float, str, date, datetime)}
+
+# What `discovery` knows.
+_FOUND = {"discover", "integers", "dates", "strings", "truths", "domains"}
 
 # What is called so for want of a name.
 _UNNAMED = re.compile(r"key[0-9]*", re.ASCII)
@@ -39,8 +43,6 @@ Cells = Mapping[str, Cell]
 class UnknownPart(BadPartition, KeyError):
     """A key that no part has."""
 
-    __str__ = Exception.__str__  # a KeyError would show its message in quotes
-
 
 @dataclass(frozen=True)
 class Keyed:
@@ -49,6 +51,7 @@ class Keyed:
     by: Partitioning
     columns: tuple[str, ...]
     labels: Sequence[Any]
+    note: str = ""  # how the keys were found, if they were
 
     @property
     def shown(self) -> str:
@@ -59,13 +62,19 @@ class Keyed:
     def _each(self) -> tuple[str, ...]:
         """The names that the program gave, or else the expressions."""
         named = zip(self.columns, self.by.expressions, strict=True)
-        return tuple(spell(key) if _UNNAMED.fullmatch(name) else name for name, key in named)
+        return tuple(spell(key) if _UNNAMED.fullmatch(name) else visible(name) for name, key in named)
 
     def part(self, label: Any) -> str:
         """What the part of a key is, in words."""
-        values = label if isinstance(self.by.key, tuple) else (label,)
-        each = zip(self._each, values, strict=True)
-        return f"part {', '.join(f'{name} = {value!r}' for name, value in each)}"
+        if not isinstance(self.by.key, tuple):
+            return f"part {self._each[0]} = {label!r}{self.note}"
+        each = zip(self._each, label, strict=True)
+        return f"part {', '.join(f'{name} = {value!r}' for name, value in each)}{self.note}"
+
+
+def are_found(keys: object) -> bool:
+    """Whether keys are not listed but found by a query: fp.discover(…), or a domain of them."""
+    return getattr(type(keys), "op", None) in _FOUND and not isinstance(keys, Iterable)
 
 
 def keyed(subject: Subject, by: object, keys: object) -> Keyed:
@@ -212,8 +221,11 @@ def _known(subject: Subject, cell: Cell) -> Sequence[Value] | None:
 def _none_given(columns: Sequence[str]) -> BadPartition:
     named = ", ".join(columns)
     return BadPartition(
-        f"partition needs keys=[…] of {named}: which parts there are must not depend on the data. "
-        f"Or once for all with protect(columns={{{columns[0]!r}: fp.Column(keys=[…])}})"
+        f"partition needs keys=[…] of {named} (in a shell --keys 0,1): which parts there are must not depend "
+        "on the data. "
+        f"Or once for all with protect(columns={{{columns[0]!r}: fp.Column(keys=[…])}}). "
+        "Keys that nobody listed are found by a query: keys=fp.discover(…), or keys=fp.domain.strings(32); "
+        'in a shell --delta or --domain, over HTTP "discover"'
     )
 
 

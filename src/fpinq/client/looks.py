@@ -10,9 +10,10 @@ the second is depends on what the first released and on nothing else.
 """
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from fpinq.client import moments
@@ -42,38 +43,41 @@ NOT_PRIVATE = 100
 LARGE_ENOUGH = 192
 CAUTION = 4
 SURE = 11
-A_FEW = 10
-# Floors have so many digits in base two, rounded down: parts of about the same size then have noise of the
-# same scale, for which the thresholds of a draw are computed once.
-FLOOR_BITS = 4
+# Floors are one of these times what one record adds over ε: the parts of a table then have noise of few
+# scales, and are asked few queries. A floor costs one over its rung of ε; the lowest is a few records.
+RUNGS = (12, 24, 48, 96, 192, 768)
 # So what is left for the second query, after what it costs that a part is exact, is this share of ε or more.
-_EXACT = Fraction(CAUTION, LARGE_ENOUGH) * (1 + Fraction(2, 2**FLOOR_BITS))
+_EXACT = Fraction(CAUTION, LARGE_ENOUGH)
 AVERAGE_REST = (1 - AVERAGE_LOOK) * (1 - _EXACT)
 VARIANCE_REST = (1 - VARIANCE_LOOK) * (1 - _EXACT)
-# One side is enough where the other part is this many times smaller.
-ONE_SIDED = Fraction(5, 2)
-# A quotient is released in steps that are this much finer than its noise, about.
-FINER = 64
-FINEST, COARSEST = 2**40, 2**10
+# One side is enough where twice it is no less than this many times the other.
+ONE_SIDED = 5
+# A quotient is released in steps that are 2 to this finer than its noise, or up to sixteen times as much: a
+# power of sixteen, so that parts which are not of the same size have the same.
+FINER_BITS, FINENESS_BITS = 6, 4
+FINEST, COARSEST = 2**40, 2**12
 # A grid is divided, for the centre of squares, until the bounds are this many steps apart.
 CENTRE_STEPS = 2**12
 
 
 @dataclass(frozen=True)
-class Second(Generic[A]):
-    """The second of two queries, and how to read it."""
+class Seconds(Generic[A]):
+    """The second queries, of each part or one of all, and how to read what one releases: by its number."""
 
-    primitive: PrimitiveQuery
-    read: Callable[[Released, Charged], A]
+    primitives: tuple[PrimitiveQuery, ...]
+    read: Callable[[int, Released, Charged], A]
 
 
 @dataclass(frozen=True)
 class Composed(Generic[A]):
-    """Two queries, the second of which depends on what the first released. What they cost adds up to ε."""
+    """Two queries of each part, the second of which depends on what the first released.
+
+    What they cost adds up to ε.
+    """
 
     first: PrimitiveQuery
     epsilons: tuple[Epsilon, Epsilon]
-    then: Callable[[Released], Second[A]]
+    then: Callable[[Sequence[Released]], Seconds[A]]
     expect: Callable[[int | None], Expected]
 
     @property
@@ -90,46 +94,83 @@ def split(whole: Epsilon, share: Fraction) -> tuple[Epsilon, Epsilon] | None:
     return Epsilon(parts[0]), Epsilon(parts[1])
 
 
+def one_of_all(queries: tuple[PrimitiveQuery, ...]) -> tuple[PrimitiveQuery, ...]:
+    """The queries; one, if all are the same."""
+    return queries[:1] if len(set(map(id, queries))) == 1 else queries
+
+
 # ── which part is divided by ─────────────────────────────────────────────────────────
 
 
 class Floors(NamedTuple):
-    """What the parts of a balance are taken to be at the least; 0 of a side that need not be told apart."""
+    """What the parts of a balance are taken to be at the least; 0 of a side that need not be told apart.
+
+    And how much of the larger part the smaller must be for it to be better than to ask for the halves again.
+    """
 
     above: int
     below: int
+    ratio: float = 0.0
 
 
-def floors(above: int | Fraction, below: int | Fraction, unit: Fraction, noise: Fraction) -> Floors | None:
-    """The floors for parts of about so much, off by noise of this scale; None if they are too small.
+@dataclass(frozen=True)
+class Ladder:
+    """The floors there are for the parts of a table: from the first rung on, of either side and of both.
 
-    The unit is what one record adds over ε.
+    And how large a part must look to have any, and by how much that may be noise.
     """
-    larger, smaller = max(above, below), min(above, below)
-    one_sided = larger >= ONE_SIDED * smaller
-    if (larger if one_sided else smaller) < LARGE_ENOUGH * unit:
-        return None
-    if one_sided:
-        least = max(rounded_down(int(larger // CAUTION)), 1)
-        return Floors(least, 0) if above > below else Floors(0, least)
-    few, unsure = int(A_FEW * unit), SURE * noise
-    sure = [max(min(part // CAUTION, math.floor(part - unsure)), few) for part in (above, below)]
-    return Floors(*map(rounded_down, sure))
+
+    rungs: tuple[int, ...]
+    of_above: tuple[Floors, ...]
+    of_below: tuple[Floors, ...]
+    of_both: tuple[Floors, ...]
+    enough: int
+    unsure: int
+
+    def floors(self, above: int, below: int) -> Floors | None:
+        """The floors for parts of about so much: the highest that are not above, or the lowest.
+
+        None if the parts are too small.
+        """
+        larger, smaller, of_one = (
+            (above, below, self.of_above) if above > below else (below, above, self.of_below)
+        )
+        if 2 * larger >= ONE_SIDED * smaller:
+            found, of_it, least = of_one, larger, larger // CAUTION
+        else:
+            found, of_it, least = self.of_both, smaller, min(smaller // CAUTION, smaller - self.unsure)
+        return found[bisect_right(self.rungs, least, 1) - 1] if of_it >= self.enough else None
 
 
-def rounded_down(number: int) -> int:
-    """A number's first binary digits, and zeros."""
-    rest = max(number.bit_length() - FLOOR_BITS, 0)
-    return number >> rest << rest
+@lru_cache(maxsize=1_024)
+def ladder(largest: int, look: Fraction, rest: Fraction) -> Ladder:
+    """The floors of parts to which a record adds at most so much, by what a look and the rest have of ε."""
+    unit = largest / rest
+    rungs = tuple(math.ceil(rung * unit) for rung in RUNGS)
+    ratios = [worth_it(noise_over_all(largest, rest, rung, 0), float(look + rest)) for rung in rungs]
+    return Ladder(
+        rungs,
+        tuple(Floors(rung, 0, ratio) for rung, ratio in zip(rungs, ratios, strict=True)),
+        tuple(Floors(0, rung, ratio) for rung, ratio in zip(rungs, ratios, strict=True)),
+        tuple(Floors(rung, rung, ratio) for rung, ratio in zip(rungs, ratios, strict=True)),
+        math.ceil(LARGE_ENOUGH * unit),
+        math.ceil(SURE * largest / look),
+    )
 
 
-def fineness(records: int | Fraction, rest: Fraction) -> int:
-    """A power of two, finer than the noise in the share of so many records."""
-    wanted = int(FINER * records * rest)
-    return int(min(max(1 << wanted.bit_length(), COARSEST), FINEST))
+def worth_it(error: float, whole: float) -> float:
+    """From which ratio of its parts on a balance is better than the halves again, if it is off by so much.
+
+    It is off by larger/total of that, the halves by √(above² + below²)/total over what they amount to of
+    ε: it is not better where the average is near one of the bounds.
+    """
+    return math.sqrt(max((error * whole * AGAIN) ** 2 - 1, 0))
 
 
-_quotient = lru_cache(maxsize=1_024)(Quotient)  # parts of about the same size have the same
+def fineness(bits: int) -> int:
+    """A power of sixteen: finer than noise that is one of a number of so many bits."""
+    finer = -(-(FINER_BITS + bits) // FINENESS_BITS) * FINENESS_BITS
+    return min(max(1 << finer, COARSEST), FINEST)
 
 
 def share_above(outcome: int, query: Balance) -> Fraction:
@@ -140,9 +181,14 @@ def share_above(outcome: int, query: Balance) -> Fraction:
 
 def share_error(share: Fraction, query: Balance, rest: Fraction, records: Fraction) -> float:
     """What a Laplace draw of scale 1 amounts to in the share, if there are so many records."""
-    quotient = _quotient(rest, query.largest, query.fineness, query.least_above, query.least_below)
-    whole = float(quotient.noise.scale / (query.fineness * query.largest))  # 1/ε′
-    return float(max(share, 1 - share)) * whole / float(max(records, Fraction(1)))
+    of_all = noise_over_all(query.largest, rest, query.least_above, query.least_below)
+    return float(max(share, 1 - share)) * of_all / float(max(records, Fraction(1)))
+
+
+@lru_cache(maxsize=1_024)
+def noise_over_all(largest: int, rest: Fraction, least_above: int, least_below: int) -> float:
+    """1/ε′: what a Laplace draw of scale 1 amounts to in all of a record, of any fineness."""
+    return float(Quotient(rest, largest, 1, least_above, least_below).noise.scale / largest)
 
 
 # ── averages ─────────────────────────────────────────────────────────────────────────
@@ -157,19 +203,33 @@ def average(
     if not clamped.width or epsilons is None:
         return None
     look, rest = epsilons
-    unit, noise, each = clamped.width / rest, clamped.width / look, rest / clamped.width
+    floors = ladder(clamped.width, look, rest).floors
+    records, of = (rest / clamped.width).as_integer_ratio()  # a total, in units
 
-    def then(seen: Released) -> Second[Answer]:
-        assert isinstance(seen, tuple)
-        below, above = seen
-        found = floors(above, below, unit, noise)
-        if found is not None:
-            query = Balance(clamped, fineness(above + below, each), found.above, found.below)
-            if is_worth_it(Fraction(above, above + below), query, rest, whole):
-                return Second(
-                    query, lambda released, charged: balanced(seen, released, query).answer(whole, charged)
-                )
-        return Second(first, lambda released, charged: again(seen, released).answer(whole, charged))
+    @cache
+    def balance(bits: int, found: Floors) -> Balance:
+        """The query of parts of about so much: the same one."""
+        return Balance(clamped, fineness(bits), found.above, found.below)
+
+    def second(seen: Released) -> Moments | Balance:
+        below, above = seen  # type: ignore[misc]  # halves
+        found, total = floors(above, below), above + below
+        if found is None or total <= 0:
+            return first
+        if abs(above / below if below > above else below / above) <= found.ratio:
+            return first
+        return balance((total * records // of).bit_length(), found)
+
+    def then(seen: Sequence[Released]) -> Seconds[Answer]:
+        queries = tuple(map(second, seen))
+
+        def read(number: int, released: Released, charged: Charged) -> Answer:
+            query = queries[number]
+            if isinstance(query, Balance):
+                return balanced(seen[number], released, query).answer(whole, charged)
+            return again(seen[number], released).answer(whole, charged)
+
+        return Seconds(one_of_all(queries), read)
 
     def again(seen: Released, released: Released) -> Estimate:
         assert isinstance(seen, tuple)
@@ -190,12 +250,6 @@ def average(
         return Estimate(value, LaplaceCombination((weight,), lower, upper))
 
     return Composed(first, epsilons, then, expect)
-
-
-def is_worth_it(share: Fraction, query: Balance, rest: Fraction, whole: Fraction) -> bool:
-    """Whether a balance is better than the halves again: not where the average is near one of the bounds."""
-    halves = math.hypot(share, 1 - share) / (float(whole) * AGAIN)
-    return share_error(share, query, rest, Fraction(1)) < halves
 
 
 def records_of(halves: tuple[int, ...], share: Fraction) -> Fraction:
@@ -231,12 +285,16 @@ def variance(
     look, rest = epsilons
     square = float((clamped.width * clamped.step) ** 2)
 
-    def then(seen: Released) -> Second[Answer]:
-        assert isinstance(seen, tuple)
-        query = squares(seen)
-        if query is None:
-            return Second(first, lambda released, charged: again(seen, released).answer(whole, charged))
-        return Second(query, lambda released, charged: balanced(seen, released, query).answer(whole, charged))
+    def then(seen: Sequence[Released]) -> Seconds[Answer]:
+        queries = tuple([squares(of_part) or first for of_part in seen])  # type: ignore[arg-type]  # sums
+
+        def read(number: int, released: Released, charged: Charged) -> Answer:
+            query = queries[number]
+            if isinstance(query, Balance):
+                return balanced(seen[number], released, query).answer(whole, charged)
+            return again(seen[number], released).answer(whole, charged)
+
+        return Seconds(one_of_all(queries), read)
 
     def again(seen: Released, released: Released) -> Estimate:
         assert isinstance(seen, tuple)
@@ -249,12 +307,12 @@ def variance(
         seen_at = looked(seen, clamped, first.sensitivity / look)
         if seen_at is None:
             return None
-        steps = fineness(seen_at.records, rest)
+        steps = fineness(math.floor(seen_at.records * rest).bit_length())
         probe = Balance(clamped, steps, 1, 1, seen_at.centre)
         spread = Fraction(seen_at.variance.value) / clamped.step**2 + Fraction(seen_at.off)
         above = seen_at.records * min(spread * seen_at.centre.denominator**2, Fraction(probe.largest))
-        unit, noise = (Fraction(probe.largest) / part for part in (rest, look))
-        found = floors(above, seen_at.records * probe.largest - above, unit, noise)
+        below = seen_at.records * probe.largest - above
+        found = ladder(probe.largest, look, rest).floors(math.floor(above), math.floor(below))
         if found is None:
             return None
         query = Balance(clamped, steps, found.above, found.below, seen_at.centre)
@@ -273,7 +331,8 @@ def variance(
         beside = math.sqrt(3.5 / 2) * seen_at.off * step
         return LaplaceCombination((weight, beside), 0.0, square / 4)
 
-    def balanced(seen: tuple[int, ...], released: Released, query: Balance) -> Estimate:
+    def balanced(seen: Released, released: Released, query: Balance) -> Estimate:
+        assert isinstance(seen, tuple)
         assert isinstance(released, int)
         assert query.about is not None
         seen_at = looked(seen, clamped, first.sensitivity / look)

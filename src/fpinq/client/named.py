@@ -7,12 +7,14 @@ from typing import Any
 from fpinq.client.amounts import Amount
 from fpinq.client.answers import Answers, Charged
 from fpinq.client.leaves import Leaf
-from fpinq.client.shown import even, text_table
+from fpinq.client.shown import even, text_table, visibly
 from fpinq.client.spelling import show_at
 from fpinq.model.frozen import dataclass
 from fpinq.model.notions import Rho
+from fpinq.model.visible import visible
 
 
+@visibly
 @dataclass(frozen=True)
 class Split:
     """Which ε each measurement was asked at, and for which names."""
@@ -34,10 +36,11 @@ def _amount(at: Fraction | Rho) -> Amount:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    *others, last = names
+    *others, last = map(visible, names)
     return f"{', '.join(others)} and {last} together" if others else last
 
 
+@visibly
 class Named(Answers):
     """The answers of several queries by name: `answers["age"]`, or `answers.age`."""
 

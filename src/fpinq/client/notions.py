@@ -20,11 +20,8 @@ def rho(number: object) -> Rho:
 def approximate(epsilon: object, delta: object, keys_delta: object = 0) -> Approximate:
     """A budget stated as (ε, δ), converted once: to the ρ that implies it, rounded down.
 
-    keys_delta would be the part of δ that is set aside for keys that nobody knew. No query
-    asks for such keys yet, so it is 0.
+    keys_delta is the part of δ that is set aside for keys that nobody listed: fp.discover(…).
     """
     if isinstance(epsilon, Rho | Approximate):
         raise BadEpsilon("an (ε, δ) is converted once: say ε and δ")
-    if keys_delta != 0:
-        raise BadEpsilon("no query asks for keys that nobody knew yet: keys_delta is 0")
     return notions.approximate(*map(plain_amount, (epsilon, delta, keys_delta)))

@@ -1,6 +1,7 @@
 """Parts: the mapping that `partition` gives."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -9,7 +10,7 @@ from fpinq.client.algebra import derive
 from fpinq.client.answers import Made as MadeByKey
 from fpinq.client.facts import Bound, Facts, Made, Together
 from fpinq.client.keys import Keyed, is_known, keyed, known_key
-from fpinq.client.shown import even, html_table
+from fpinq.client.shown import even, html_table, visibly
 from fpinq.client.systems import fresh_variable
 from fpinq.model import actions
 from fpinq.model.environments import Numbered
@@ -25,6 +26,7 @@ MOST_SHOWN = 16
 Part = Callable[[int, str], Facts]
 
 
+@visibly
 class Parts(Mapping[Any, "Table"]):
     """The parts of a table by key, in the order of the keys. Records with other keys are in no part.
 
@@ -53,6 +55,14 @@ class Parts(Mapping[Any, "Table"]):
     def __len__(self) -> int:
         return len(self._tables)
 
+    def values(self) -> ValuesView["Table"]:
+        """The parts, in order."""
+        return self._tables.values()
+
+    def items(self) -> ItemsView[Any, "Table"]:
+        """The keys and their parts, in order."""
+        return self._tables.items()
+
     def __repr__(self) -> str:
         parts = "1 part" if len(self) == 1 else f"{len(self):,} parts"
         first = [repr(key) for key in islice(self, MOST_SHOWN)]
@@ -79,9 +89,9 @@ def _once(part: "Callable[[int], Table]") -> "Callable[[int], Table]":
     return found
 
 
-def partition(table: Facts, by: object, keys: object) -> tuple[Keyed, Callable[[int], Facts]]:
-    """What a table is partitioned by, and the part of each key, by the key's number."""
-    found = keyed(table.subject, by, keys)
+def partition(table: Facts, by: object, keys: object, note: str = "") -> tuple[Keyed, Callable[[int], Facts]]:
+    """What a table is partitioned by, and the part of each key, by the key's number; note is said of each."""
+    found = replace(keyed(table.subject, by, keys), note=note)
     part = (_unbound if table.system is None else _bound)(table, found.by)
     return found, lambda number: part(number, found.part(found.labels[number]))
 

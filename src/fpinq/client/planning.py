@@ -13,6 +13,7 @@ from fpinq.client.named import Split
 from fpinq.client.queries import Inquiry, Prepared
 from fpinq.client.rows import FLOAT64, INT64, Call, Cell, plain
 from fpinq.client.several import Several
+from fpinq.client.shown import text_table, visibly
 from fpinq.client.spelling import show_at
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, Number, exact_confidence
@@ -26,6 +27,7 @@ from fpinq.model.notions import Rho
 SIGNIFICANT = 4
 
 
+@visibly
 @dataclass(frozen=True)
 class ExpectedError:
     """How far an answer at ε will be off. Prints as `± 30`, the half-width of its 95 % interval."""
@@ -67,6 +69,7 @@ class ExpectedError:
         return f"<{self}, {show_at(self.epsilon)}>"
 
 
+@visibly
 class ExpectedErrors(Mapping[str, ExpectedError]):
     """How far the answers of several queries will be off, by name."""
 
@@ -84,30 +87,44 @@ class ExpectedErrors(Mapping[str, ExpectedError]):
         return len(self._errors)
 
     def __repr__(self) -> str:
-        width = max(map(len, self._errors))
-        return "\n".join([*(f"{name:<{width}}  {error}" for name, error in self.items()), str(self.split)])
+        each = text_table([(name, str(error)) for name, error in self.items()])
+        return f"{each}\n{self.split}"
 
 
-def expected_errors(query: Several, subject: Subject, epsilon: Epsilon, size: object) -> ExpectedErrors:
-    """The error of each of several queries that share ε."""
+def expected_errors(query: Several, subject: Subject, at: Asked, size: object) -> ExpectedErrors:
+    """The error of each of several queries that share ε or ρ."""
     assumed = checked_size(size)
-    expected = query.expected(subject, epsilon)
+    expected = query.expected(subject, at)
     errors = {name: ExpectedError(share, expect(assumed)) for name, (share, expect) in expected.items()}
-    return ExpectedErrors(errors, query.split(subject, epsilon))
+    return ExpectedErrors(errors, query.split(subject, at))
 
 
 def least_epsilon_for_each(
     query: Several, subject: Subject, errors: object, confidence: object, size: object
 ) -> Fraction:
     """The least ε at which each of several queries that share it is as exact as is wanted of it."""
+    each = _wanted(query, errors)
+    return max(least_epsilon(_of(query, subject, name), each[name], confidence, size) for name in each)
+
+
+def least_rho_for_each(
+    query: Several, subject: Subject, errors: object, confidence: object, size: object
+) -> Rho:
+    """The least ρ at which each of several queries that share it is as exact as is wanted of it."""
+    each = _wanted(query, errors)
+    found = [least_rho(_of(query, subject, name), each[name], confidence, size) for name in each]
+    return max(found, key=lambda at: at.amount)
+
+
+def _wanted(query: Several, errors: object) -> Mapping[str, object]:
     if not isinstance(errors, Mapping) or not errors or any(name not in query.queries for name in errors):
         named = ", ".join(query.queries)
         raise BadQuery(f"say the error by name, error={{{next(iter(query.queries))!r}: …}}, of {named}")
+    return errors
 
-    def of_name(name: str) -> Callable[[Epsilon], Expecting]:
-        return lambda epsilon: Expecting(query.expected(subject, epsilon)[name][1])
 
-    return max(least_epsilon(of_name(name), error, confidence, size) for name, error in errors.items())
+def _of(query: Several, subject: Subject, name: str) -> "Callable[[Asked], Expecting]":
+    return lambda at: Expecting(query.expected(subject, at)[name][1])
 
 
 class Expecting(NamedTuple):
@@ -206,6 +223,11 @@ def _least(
             raise BadQuery(f"this error cannot be planned: {_missing(expected, exactly, assumed)}")
         return bool(found <= wanted)
 
+    return least_amount(reached)
+
+
+def least_amount(reached: Callable[[Fraction], bool]) -> Fraction:
+    """The least number of four digits from which on something is reached."""
     exponent = next((e for e in range(-DIGITS, DIGITS) if reached(Fraction(10) ** e)), None)
     if exponent is None:
         raise BadQuery("no ε, and no ρ, makes the error that small")

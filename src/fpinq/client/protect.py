@@ -34,6 +34,7 @@ from fpinq.model.expressions import Schema, Type
 from fpinq.model.notions import Total, total
 from fpinq.model.plans import Flatten, Persons, PersonTable, Plan, Shape, Term
 from fpinq.model.transformations import LiteralTable
+from fpinq.model.visible import visible
 from fpinq.runtime import InMemory, ProtectedSystem
 from fpinq.runtime.registration import Given, Offer, Taken, register
 
@@ -352,7 +353,11 @@ def hashing(name: str) -> Callable[[int, int], None]:
     def show(done: int, total: int) -> None:
         if total >= LONG and sys.stderr.isatty():
             end = "\n" if done == total else ""
-            print(f"\r{name}: hashing {done / total:4.0%} of {total / 1e9:.1f} GB", end=end, file=sys.stderr)
+            print(
+                f"\r{visible(name)}: hashing {done / total:4.0%} of {total / 1e9:.1f} GB",
+                end=end,
+                file=sys.stderr,
+            )
 
     return show
 

@@ -8,10 +8,10 @@ Here are counts, sums, averages and variances; then read `choices` and `histogra
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import ClassVar, Generic, TypeVar
 
 from fpinq.client import looks, moments
@@ -19,7 +19,7 @@ from fpinq.client.algebra import distinct, select, where
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import clamp
 from fpinq.client.facts import Facts
-from fpinq.client.looks import Composed, Second
+from fpinq.client.looks import Composed, Seconds
 from fpinq.client.rows import Cell
 from fpinq.client.spelling import spell
 from fpinq.client.subjects import Subject
@@ -38,6 +38,8 @@ A = TypeVar("A", bound=Answer | Answers, covariant=True)
 
 # Noise of a larger scale could leave what a float can hold.
 LARGEST_FLOAT_NOISE = 2**1000
+# The same of every table, and measured so.
+COUNT = primitives.Count()
 # So many letters of an expression are said.
 MOST_WORDS = 40
 
@@ -154,7 +156,7 @@ class Count(Inquiry[Answer]):
         return "n"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
-        primitive = primitives.Count()
+        primitive = COUNT
         noise = laplace_noise(primitive, epsilon)
 
         def read(released: Released, charged: Charged) -> Answer:
@@ -323,9 +325,12 @@ class StandardDeviation(Inquiry[Answer]):
         if squared is None:
             return None
 
-        def then(seen: Released) -> Second[Answer]:
-            second = squared.then(seen)
-            return Second(second.primitive, root_of(second.read))
+        def then(seen: Sequence[Released]) -> Seconds[Answer]:
+            seconds = squared.then(seen)
+            return Seconds(
+                seconds.primitives,
+                lambda number, released, charged: root_of(partial(seconds.read, number))(released, charged),
+            )
 
         return Composed(squared.first, squared.epsilons, then, root_expected(squared.expect, epsilon))
 

@@ -7,10 +7,12 @@ record that lacks one of the values counts for nothing.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Self
 
 from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.bounds import exact_bounds
+from fpinq.client.concentrated import over_size, prepares_at_rho
 from fpinq.client.crossing import Again, Bounded, Computed, Crossed, crossed
 from fpinq.client.queries import Inquiry, Prepared, column_of, described, divided_by_size, integers
 from fpinq.client.rows import BOOL, FLOAT64, INT64, Cell, Symbolic
@@ -20,7 +22,7 @@ from fpinq.client.uncertainty import Expected, Normal
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadQuery, suggest
 from fpinq.model.frozen import dataclass
-from fpinq.model.notions import Rho
+from fpinq.model.notions import Amount, Rho
 from fpinq.runtime import Released
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 INTERCEPT = "intercept"
 # What was given for a predictor, and what it is called.
 Given = tuple[tuple[object, str], ...]
-HIDDEN = "noise hides how much it varies: use a larger ε"
+HIDDEN = "noise hides how much it varies: use a larger"
 # What is assumed of values before they are asked for: deviations of an eighth of the bounds' width.
 EIGHTH = "if deviations are an eighth of the bounds' widths; more if less"
 VARIANCE = 1 / 16
@@ -63,8 +65,12 @@ class Covariance(OfTwo):
     """The covariance (of the records, divided by their number) of two bounded expressions."""
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
+        return self.prepare_at(subject, epsilon)
+
+    def prepare_at(self, subject: Subject, at: Amount) -> Prepared[Answer]:
+        """At ε or ρ."""
         columns = _pair(subject, self.f, self.g, self.bounds, "covariance")
-        together = crossed(columns, (False, False), epsilon)
+        together = crossed(columns, (False, False), at)
         unit = together.halves[0] * together.halves[1]
 
         def compute(measured: "Array") -> "tuple[Array, Array]":
@@ -73,11 +79,13 @@ class Covariance(OfTwo):
 
         def read(released: Released, charged: Charged) -> Answer:
             value, error, hidden = _computed(together, released, compute)
-            return _said(Answer(unit * value[0], epsilon, charged, error(0, unit, -unit, unit)), hidden)
+            return _said(Answer(unit * value[0], at, charged, error(0, unit, -unit, unit)), hidden)
 
         def expect(size: int | None) -> Expected:
             # The slopes are 4, 0, 0, 0 at worst: where all values are at one bound.
-            return divided_by_size(4 * unit * float(1 / epsilon), size, unit)
+            if isinstance(at, Rho):
+                return over_size(4 * unit / sqrt(2 * at.amount), unit, size)
+            return divided_by_size(4 * unit * float(1 / at), size, unit)
 
         return Prepared(together.query, read, expect)
 
@@ -87,8 +95,12 @@ class Correlation(OfTwo):
     """The correlation of two bounded expressions, between −1 and 1; 0 where noise hides it."""
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[Answer]:
+        return self.prepare_at(subject, epsilon)
+
+    def prepare_at(self, subject: Subject, at: Amount) -> Prepared[Answer]:
+        """At ε or ρ."""
         columns = _pair(subject, self.f, self.g, self.bounds, "correlation")
-        together = crossed(columns, (True, True), epsilon)
+        together = crossed(columns, (True, True), at)
 
         def compute(measured: "Array") -> "tuple[Array, Array]":
             import numpy as np
@@ -102,7 +114,7 @@ class Correlation(OfTwo):
 
         def read(released: Released, charged: Charged) -> Answer:
             value, error, hidden = _computed(together, released, compute)
-            return _said(Answer(value[0], epsilon, charged, error(0, 1.0, -1.0, 1.0)), hidden)
+            return _said(Answer(value[0], at, charged, error(0, 1.0, -1.0, 1.0)), hidden)
 
         def expect(size: int | None) -> Expected:
             return _of_an_eighth(together.deviation(together.rows[1, 2]), size)
@@ -211,6 +223,10 @@ class Regression(Inquiry[RegressionAnswers]):
         return "coefficient"
 
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared[RegressionAnswers]:
+        return self.prepare_at(subject, epsilon)
+
+    def prepare_at(self, subject: Subject, at: Amount) -> Prepared[RegressionAnswers]:
+        """At ε or ρ."""
         named = _predictors(subject, self.x)
         cell = subject.cell(self.y, "regression")
         if any(cell.tree == each.tree for each in named.values()):
@@ -219,7 +235,7 @@ class Regression(Inquiry[RegressionAnswers]):
         given_as = tuple(zip(_each(self.x), named, strict=True))
         listed = [*named.items(), (None, cell)]
         columns = [(each, _bounds(subject, each, given.get(name))) for name, each in listed]
-        together = crossed(columns, [True] * len(named) + [False], epsilon)
+        together = crossed(columns, [True] * len(named) + [False], at)
 
         def compute(measured: "Array") -> "tuple[Array, Array]":
             return _least_squares(together, together.moments(measured))
@@ -229,10 +245,10 @@ class Regression(Inquiry[RegressionAnswers]):
             again = Again(together, measured, compute)
             values, hidden = _regularised(together, measured)
             answers = {
-                name: _said(Answer(value, epsilon, charged, Computed(again, which)), hidden)
+                name: _said(Answer(value, at, charged, Computed(again, which)), hidden)
                 for which, (name, value) in enumerate(zip(_terms(named), values, strict=True))
             }
-            return RegressionAnswers(answers, epsilon, charged, given_as)
+            return RegressionAnswers(answers, at, charged, given_as)
 
         def expect(size: int | None) -> Expected:
             slopes = [together.deviation(row) for row in together.rows[-1, 1:-1]]
@@ -368,7 +384,8 @@ def _within(values: "Array", most: float) -> "Array":
 
 
 def _said(answer: Answer, hidden: bool) -> Answer:
-    return answer.of_what("", HIDDEN) if hidden else answer
+    letter = "ρ" if isinstance(answer.epsilon, Rho) else "ε"
+    return answer.of_what("", f"{HIDDEN} {letter}") if hidden else answer
 
 
 def _of_an_eighth(deviation: float, size: int | None, unit: str = "") -> Expected:
@@ -377,3 +394,8 @@ def _of_an_eighth(deviation: float, size: int | None, unit: str = "") -> Expecte
     if size is None:
         return Expected(None, note=f"about {error:,.4g} divided by the number of records, {EIGHTH}")
     return Expected(Normal(error / size), unit, f"with {size:,} records, {EIGHTH}")
+
+
+prepares_at_rho[Covariance] = Covariance.prepare_at
+prepares_at_rho[Correlation] = Correlation.prepare_at
+prepares_at_rho[Regression] = Regression.prepare_at

@@ -71,7 +71,10 @@ def connect(
     """
     token = token if token is not None else os.environ.get("FPINQ_TOKEN")
     if not token:
-        raise NotAuthenticated("say token=…, or set FPINQ_TOKEN: the data's owner creates tokens")
+        raise NotAuthenticated(
+            "no token: say token=… (in a shell --token), or set FPINQ_TOKEN; "
+            "the data's owner creates one with fpinq token create"
+        )
     return Catalog(RemoteSystem(Http(url, token, timeout, retries), progress))
 
 

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
 from typing import NoReturn
 
+from fpinq.client.shown import visibly
 from fpinq.client.spelling import spell
 from fpinq.model.errors import BadExpression, ProgramError, suggest
 from fpinq.model.expressions import Apply, Column, Expression, Literal, Schema, Type
-from fpinq.model.operators import OPERATORS, type_of
+from fpinq.model.operators import OPERATORS, type_applied
+from fpinq.model.visible import visible
 
 BOOL, INT64, FLOAT64, STRING = Type.BOOL, Type.INT64, Type.FLOAT64, Type.STRING
 DATE, TIMESTAMP = Type.DATE, Type.TIMESTAMP
@@ -70,6 +72,7 @@ class Symbolic:
         raise BadExpression("a symbolic value cannot be an index: write the expression out")
 
 
+@visibly
 class Cell(Symbolic):
     """A symbolic value: a column of the row, or something computed from the row.
 
@@ -340,6 +343,7 @@ class Cell(Symbolic):
         return apply("hour", self)
 
 
+@visibly
 class Row(Symbolic):
     """A symbolic row: `x.age`, or `x["first name"]` for any column at all."""
 
@@ -364,7 +368,7 @@ class Row(Symbolic):
         return list(self.__schema.names())
 
     def __repr__(self) -> str:
-        return f"<row: {', '.join(self.__schema.names())}>"
+        return f"<row: {', '.join(map(visible, self.__schema.names()))}>"
 
 
 def cells(row: Row) -> dict[str, Cell]:
@@ -383,15 +387,9 @@ def apply(operator: str, *arguments: Cell) -> Cell:
             "an expression sees one row: this one mixes rows of different tables or lambdas. "
             "Join the tables first"
         )
-    tree = Apply(operator, tuple(cell.tree for cell in arguments))
-    # Typed from the arguments' types, so that building a large tree stays cheap.
-    stand_ins = tuple(
-        cell.tree if isinstance(cell.tree, Literal) else Column(str(position))
-        for position, cell in enumerate(arguments)
-    )
-    schema = Schema(tuple((str(position), cell.type) for position, cell in enumerate(arguments)))
-    try:
-        type_ = type_of(Apply(operator, stand_ins), schema)
+    tree = Apply(operator, tuple([cell.tree for cell in arguments]))
+    try:  # typed from the arguments' types, so that building a large tree stays cheap
+        type_ = type_applied(tree, tuple([cell.type for cell in arguments]))
     except BadExpression as error:
         raise BadExpression(f"{spell(tree)}: {error}") from None
     return Cell(tree, type_, calls.pop() if calls else None)

@@ -41,6 +41,7 @@ from fpinq.model.epsilon import Epsilon, rational
 from fpinq.model.errors import BadQuery, suggest
 from fpinq.model.frozen import dataclass
 from fpinq.model.kinds import Chosen
+from fpinq.model.notions import Amount, Rho
 from fpinq.model.queries import SimpleQuery
 from fpinq.runtime import Released
 
@@ -102,18 +103,26 @@ class Several(Inquiry[Named]):
             for i, (group, weight, share) in enumerate(zip(groups, weights, shares, strict=True))
         ]
 
-    def split(self, subject: Subject, epsilon: Epsilon) -> Split:
-        """Which ε each measurement is asked at, and for which names."""
-        return self._split(epsilon, self.measured(subject, epsilon))
+    def split(self, subject: Subject, at: Amount) -> Split:
+        """Which ε or ρ each measurement is asked at, and for which names."""
+        if isinstance(at, Rho):
+            each = self.expected(subject, at).items()
+            return Split(at, tuple(((name,), share) for name, (share, _) in each))
+        return self._split(at, self.measured(subject, at))
 
     def _split(self, epsilon: Epsilon, measured: "Sequence[Measured]") -> Split:
         first = list(self.queries).index
         parts = sorted(measured, key=lambda each: min(map(first, each.names)))
         return Split(epsilon, tuple((each.names, each.epsilon) for each in parts))
 
-    def expected(self, subject: Subject, epsilon: Epsilon) -> dict[str, tuple[Epsilon, Expect]]:
-        """At which ε each name is asked, and how far its answer will be off."""
-        measured = self.measured(subject, epsilon)
+    def expected(self, subject: Subject, at: Amount) -> Mapping[str, tuple[Amount, Expect]]:
+        """At which ε or ρ each name is asked, and how far its answer will be off."""
+        if isinstance(at, Rho):
+            from fpinq.client.concentrated import each_at_rho  # which reads these queries at ρ
+
+            each = each_at_rho(self, subject, at).items()
+            return {name: (share, prepared.expect) for name, (share, prepared) in each}
+        measured = self.measured(subject, at)
         found = {name: (each.epsilon, expect) for each in measured for name, expect in each.expects.items()}
         return {name: found[name] for name in self.queries}
 

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fpinq.client.rows import BOOL, Cell, Symbolic, alike, apply
+from fpinq.client.shown import visibly
 from fpinq.model.errors import BadExpression
 
 
+@visibly
 class Deferred(Symbolic):
     """`_`: a function of the row, written without lambda. `_.age > 17` is `lambda x: x.age > 17`."""
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 from fpinq.model.epsilon import decimal_down
 from fpinq.model.expressions import Column, Expression, Literal
 from fpinq.model.notions import Rho
+from fpinq.model.visible import visible
 
 _INFIX = {
     "or": ("|", 1),
@@ -32,7 +33,7 @@ _COMPARISON = 4
 def spell(expression: Expression, within: int = 0) -> str:
     """The expression with Python's operators and fpinq's methods."""
     if isinstance(expression, Column):
-        return expression.name
+        return visible(expression.name)
     if isinstance(expression, Literal):
         return "null" if expression.value is None else repr(expression.value)
     operator, arguments = expression.operator, expression.arguments
@@ -53,7 +54,7 @@ def spell(expression: Expression, within: int = 0) -> str:
         return f"if_else({', '.join(spell(a) for a in arguments)})"
     subject, *others = arguments
     if operator == "to_float64" and isinstance(subject, Column):
-        return subject.name
+        return visible(subject.name)
     if operator.startswith("to_"):
         return f"{spell(subject, _TIGHTEST)}.cast({operator[3:]!r})"
     inside = ", ".join(spell(a) for a in others)
@@ -69,6 +70,12 @@ def show_down(amount: Fraction) -> str:
 def show_at(at: Fraction | Rho) -> str:
     """What was asked at: ε = 0.1 or ρ = 0.001."""
     return f"ρ = {show_up(at.amount)}" if isinstance(at, Rho) else f"ε = {show_up(at)}"
+
+
+def show_delta(delta: Fraction) -> str:
+    """A δ, exactly: 1e-10 where that is exact."""
+    text = f"{float(delta):.12g}"
+    return text if Fraction(text) == delta else str(delta)
 
 
 def show_up(amount: Fraction) -> str:

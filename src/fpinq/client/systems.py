@@ -5,6 +5,7 @@ Roots of one system can be concatenated, joined and asked about together, so
 """
 
 import atexit
+import re
 from itertools import count
 from os import PathLike, fspath
 from os.path import realpath
@@ -45,6 +46,7 @@ _limits: dict[object, Resources] = {}  # what each was made with
 # By the id of a system, which lasts as long as the process: the names that were given, each with the last
 # number that was put behind it.
 _roots: dict[int, dict[str, int]] = {}
+_VARIABLE = re.compile(r"t\$[0-9]+")  # what tables are called that a program makes
 _lock = RLock()  # a handler of a signal may protect data, too
 _numbers = count(1)
 
@@ -103,7 +105,7 @@ def fresh_root(system: ProtectedSystem, label: str) -> str:
             _roots[id(system)] = dict.fromkeys(system.budgets(), 1)
         taken = _roots[id(system)]
         number, name = taken.get(label, 0), label
-        while name in taken:
+        while name in taken or _VARIABLE.fullmatch(name):
             number += 1
             name = f"{label}#{number}"
         taken[name] = 1
@@ -112,5 +114,5 @@ def fresh_root(system: ProtectedSystem, label: str) -> str:
 
 
 def fresh_variable() -> TableVariable:
-    """A table variable that no other table of this process has."""
-    return f"t{next(_numbers)}"
+    """A table variable that no other table of this process has, nor any data set."""
+    return f"t${next(_numbers)}"

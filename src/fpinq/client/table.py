@@ -1,50 +1,34 @@
-"""Tables: all that a program can do with one. Methods over facts; each gives a new table, or an answer."""
+"""Tables: what a program can make of one, and in `askable` what it can ask. Methods over facts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, overload
 
-from fpinq.client import algebra, asking, groups, joins, parts
-from fpinq.client.advice import instead, misplaced
+from fpinq.client import algebra, groups, joins, parts
+from fpinq.client.advice import instead
 from fpinq.client.algebra import derive
 from fpinq.client.amounts import plain_amount
-from fpinq.client.answers import Answer, Answers
-from fpinq.client.asking import AnyInquiry, ask, ask_parts
+from fpinq.client.answers import Answers
+from fpinq.client.askable import Askable, exactly
 from fpinq.client.budgets import Budget
-from fpinq.client.choices import ExponentialMechanism, Median, Mode, OrderStatistic, Quantile, Quantiles
 from fpinq.client.derivation import Derivation, summary
 from fpinq.client.edge import edges
 from fpinq.client.facts import Facts
 from fpinq.client.groups import Groups, Keys, Side
-from fpinq.client.histograms import BinAnswers, Cdf, FindBounds, Histogram, Ranges
 from fpinq.client.history import History, notes_of
 from fpinq.client.joins import join_keys, key_cells, trees
-from fpinq.client.keys import cells_of_key
+from fpinq.client.keys import are_found
 from fpinq.client.parts import Parts
-from fpinq.client.planning import ExpectedError, ExpectedErrors
-from fpinq.client.queries import (
-    Average,
-    Count,
-    DistinctCount,
-    Inquiry,
-    StandardDeviation,
-    Sum,
-    Variance,
-)
-from fpinq.client.rows import Cell, Symbolic
-from fpinq.client.several import Several
-from fpinq.client.shown import html_facts
+from fpinq.client.rows import Cell
+from fpinq.client.shown import html_facts, visibly
 from fpinq.client.tracing import called, called_or_constant, named, row, trace
 from fpinq.engines.text import Dialect
-from fpinq.model.epsilon import Epsilon
-from fpinq.model.errors import BadEpsilon, BadQuery, BadTransformation, ProgramError
+from fpinq.model.epsilon import delta as exact_delta
+from fpinq.model.errors import BadTransformation, ProgramError
 from fpinq.model.expressions import Column, Expression, Type
 from fpinq.model.frozen import dataclass
-from fpinq.model.notions import Amount as Asked
-from fpinq.model.notions import Rho, asked_at
 from fpinq.model.transformations import (
     Aggregates,
     Except,
@@ -57,18 +41,11 @@ from fpinq.model.transformations import (
     Union,
 )
 
-if TYPE_CHECKING:
-    from fpinq.client.counting import TopAnswer
-    from fpinq.client.regressions import RegressionAnswers
 
-A = TypeVar("A", Answer, Answers, BinAnswers, "RegressionAnswers", "TopAnswer")
-# A number that can be taken exactly.
-Exact = float | Fraction | Decimal
-
-
+@visibly
 @edges
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(Askable):
     """A protected table, or a public one. Immutable: every transformation gives a new one."""
 
     facts: Facts
@@ -95,9 +72,18 @@ class Table:
         """What is left of the budget; for a table over several roots, of each."""
         return self.facts.by_root(self.facts.left()) if self.facts.roots else MappingProxyType({})
 
+    @property
+    def remaining_delta(self) -> Fraction | Mapping[str, Fraction]:
+        """What is left of the δ for keys that nobody listed; for a table over several roots, of each."""
+        return self.facts.by_root(self.facts.left_for_keys()) if self.facts.roots else MappingProxyType({})
+
     def price(self, epsilon: object) -> Fraction | Mapping[str, Fraction]:
         """What a query at ε would cost now; for a table over several roots, of each. Asking is free."""
-        return self.facts.by_root(self.facts.prices(_exactly(epsilon)))
+        return self.facts.by_root(self.facts.prices(exactly(epsilon)))
+
+    def price_delta(self, delta: object, epsilon: object = 1) -> Fraction | Mapping[str, Fraction]:
+        """What a query that finds keys at this δ would cost now of the δ for keys. Asking is free."""
+        return self.facts.by_root(self.facts.delta_prices(exactly(epsilon), exact_delta(plain_amount(delta))))
 
     @property
     def history(self) -> History:
@@ -304,297 +290,29 @@ class Table:
     def partition(self, f: object, keys: Iterable[object] | None = None) -> Parts:
         """The parts of the table with each of the keys: a mapping key ↦ table, in the order given.
 
-        Asking all parts costs what asking the most asked of them does.
+        Asking all parts costs what asking the most asked of them does. keys=fp.discover(ε, δ)
+        finds the keys first, which is a query.
         """
-        keyed, part = parts.partition(self.facts, f, keys)
+        if are_found(keys):
+            from fpinq.client import discovery  # most programs know their keys
+
+            keyed, part = discovery.partition(self.facts, f, keys)
+        else:
+            keyed, part = parts.partition(self.facts, f, keys)
         return Parts(keyed, lambda number: Table(part(number)))
 
-    # ── asking ───────────────────────────────────────────────────────────────────────
+    # ── SQL ──────────────────────────────────────────────────────────────────────────
 
-    @overload
-    def query(self, epsilon: object, query: Inquiry[A], *, by: None = None, keys: None = None) -> A: ...
-    @overload
-    def query(
-        self,
-        epsilon: object,
-        query: AnyInquiry | Mapping[Any, AnyInquiry],
-        *,
-        by: object,
-        keys: Iterable[object] | None = None,
-    ) -> Answers: ...
-    def query(
-        self,
-        epsilon: object,
-        query: AnyInquiry | Mapping[Any, AnyInquiry],
-        *,
-        by: object = None,
-        keys: Iterable[object] | None = None,
-    ) -> Answer | Answers:
-        """One query of the table; or, with by, one of each part, all for the price of one.
-
-        query(ε, {key: fp.average(f, bounds=…), …}, by=f) asks each part its own
-        query, query(ε, fp.count(), by=f, keys=[…]) the same of all. Gives an
-        answer, or a mapping key ↦ answer.
-        """
-        exactly = _exactly(epsilon)
-        if by is not None:
-            return ask_parts(self.facts, exactly, query, by, keys)
-        if not isinstance(query, Inquiry):
-            raise BadQuery(
-                "query needs an fp query, such as fp.count(); several are fp.several(n=fp.count(), …), "
-                "and a dict of them is one for each part: say by what, too (by=f)"
-            )
-        if keys is not None:
-            raise BadQuery("keys say which parts there are: say by what, too (by=lambda x: x.city)")
-        return ask(self.facts, exactly, query)
-
-    @overload
-    def expected_error(  # type: ignore[overload-overlap]
-        self, query: Several, epsilon: object, *, size: int | None = None
-    ) -> ExpectedErrors: ...
-    @overload
-    def expected_error(
-        self, query: AnyInquiry, epsilon: object, *, size: int | None = None
-    ) -> ExpectedError: ...
-    def expected_error(
-        self, query: AnyInquiry, epsilon: object, *, size: int | None = None
-    ) -> ExpectedError | ExpectedErrors:
-        """How far the answer of a query at ε will be off, before asking it; of several, each by its name.
-
-        For averages and the like that depends on the number of records, which is
-        private: give an assumed size, or read the dependence off what is printed.
-        """
-        return asking.expect(self.facts, _exactly(epsilon), query, size)
-
-    def epsilon_for(
-        self, query: AnyInquiry, *, error: object, confidence: object = None, size: int | None = None
-    ) -> Fraction:
-        """The least ε (to four digits) for which the query's error is at most this, with this confidence.
-
-        Without a confidence, error is the standard error.
-        """
-        return asking.epsilon_for(self.facts, query, error, confidence, size)
-
-    def rho_for(
-        self, query: AnyInquiry, *, error: object, confidence: object = None, size: int | None = None
-    ) -> Rho:
-        """The least ρ (to four digits) for which a query's error is at most this, with this confidence."""
-        return asking.rho_for(self.facts, query, error, confidence, size)
-
-    def sql(self, text: str, /, epsilon: object = None, **tables: Any) -> Answers:
+    def sql(self, text: str, /, epsilon: object = None, delta: object = None, **tables: Any) -> Answers:
         """The answers of a SELECT about this table, whatever FROM calls it: by the names of its columns.
 
         EXPLAIN SELECT … is free. Other tables are given by name. Needs the sql extra.
         """
         from fpinq.client.sql import asked  # only who writes SQL needs it
 
-        return asked(text, epsilon, tables, self)
+        return asked(text, epsilon, tables, self, delta)
 
-    # ── noisy_…: the same queries by PINQ's names ────────────────────────────────────
-
-    def noisy_count(self, epsilon: object) -> Answer:
-        """How many records."""
-        return self.query(epsilon, Count())
-
-    def noisy_distinct_count(self, epsilon: object, f: object = None) -> Answer:
-        """How many different values f has; missing ones are not counted."""
-        return self.query(epsilon, DistinctCount(f))
-
-    def noisy_sum(self, epsilon: object, f: object = None, bounds: object = None) -> Answer:
-        """The sum of f, clamped to bounds."""
-        return self.query(epsilon, Sum(f, bounds))
-
-    def noisy_average(self, epsilon: object, f: object = None, bounds: object = None) -> Answer:
-        """The average of f, clamped to bounds."""
-        return self.query(epsilon, Average(f, bounds))
-
-    def noisy_variance(self, epsilon: object, f: object = None, bounds: object = None) -> Answer:
-        """The variance of f, clamped to bounds."""
-        return self.query(epsilon, Variance(f, bounds))
-
-    def noisy_standard_deviation(self, epsilon: object, f: object = None, bounds: object = None) -> Answer:
-        """The standard deviation of f, clamped to bounds."""
-        return self.query(epsilon, StandardDeviation(f, bounds))
-
-    def noisy_median(
-        self, epsilon: object, f: object = None, bounds: object = None, interval: object = None
-    ) -> Answer:
-        """The median of f, between bounds. With interval=0.95, also where it is: for a part of the same ε."""
-        return self.query(epsilon, Median(f, bounds, interval))
-
-    @overload
-    def noisy_quantile(
-        self,
-        epsilon: object,
-        q: Sequence[object],
-        f: object = None,
-        bounds: object = None,
-        interval: object = None,
-    ) -> Answers: ...
-    @overload
-    def noisy_quantile(
-        self, epsilon: object, q: Exact, f: object = None, bounds: object = None, interval: object = None
-    ) -> Answer: ...
-    def noisy_quantile(
-        self,
-        epsilon: object,
-        q: Sequence[object] | Exact,
-        f: object = None,
-        bounds: object = None,
-        interval: object = None,
-    ) -> Answer | Answers:
-        """The value of f below which a fraction q of the records lies; for a list of fractions, a mapping.
-
-        With interval=0.95, also where it is with this confidence: for a part of the same ε.
-        """
-        if isinstance(q, list | tuple):
-            return self.query(epsilon, Quantiles(q, f, bounds, interval))
-        return self.query(epsilon, Quantile(q, f, bounds, interval))
-
-    def noisy_order_statistic(
-        self,
-        epsilon: object,
-        fraction: object,
-        f: object = None,
-        bounds: object = None,
-        interval: object = None,
-    ) -> Answer:
-        """The value of f below which a fraction of the records lies."""
-        return self.query(epsilon, OrderStatistic(fraction, f, bounds, interval))
-
-    def exponential_mechanism(
-        self,
-        epsilon: object,
-        candidates: Sequence[object],
-        score: Callable[..., object],
-        bounds: object = None,
-    ) -> Answer:
-        """The candidate with the largest total score; score(x, candidate) is what a record adds to it."""
-        return self.query(epsilon, ExponentialMechanism(candidates, score, bounds))
-
-    def noisy_mode(
-        self, epsilon: object, f: object = None, candidates: Sequence[object] | None = None
-    ) -> Answer:
-        """The most common value of f among public candidates."""
-        return self.query(epsilon, Mode(f, candidates))
-
-    # What these are made of is imported where it is asked for: a count needs none of it.
-
-    def noisy_top(
-        self,
-        epsilon: object,
-        k: int,
-        f: object = None,
-        candidates: Sequence[object] | None = None,
-        bounds: object = None,
-    ) -> "TopAnswer":
-        """The k most common values of f among public candidates, a list, best first.
-
-        With score(x, candidate) for f, the k candidates with the largest total
-        scores; bounds are those of one record's score, as for exponential_mechanism.
-        """
-        from fpinq.client.counting import Top, top_by_score
-
-        if not isinstance(f, Symbolic) and groups.arity(f) == 2:
-            return top_by_score(self.facts, _only_epsilon(epsilon), k, f, candidates, bounds)
-        if bounds is not None:
-            raise BadQuery(
-                "bounds are those of a score, lambda x, candidate: …; values are counted without any"
-            )
-        return self.query(epsilon, Top(k, f, candidates))
-
-    def noisy_proportion(self, epsilon: object, f: object = None) -> Answer:
-        """The share of the records of which f is true, from 0 to 1."""
-        from fpinq.client.counting import Proportion
-
-        return self.query(epsilon, Proportion(f))
-
-    def noisy_min(
-        self, epsilon: object, f: object = None, bounds: object = None, beyond: int | None = None
-    ) -> Answer:
-        """An outer quantile of f: as near to its minimum as is private. Says how many records from below."""
-        from fpinq.client.extremes import Minimum
-
-        return self.query(epsilon, Minimum(f, bounds, beyond))
-
-    def noisy_max(
-        self, epsilon: object, f: object = None, bounds: object = None, beyond: int | None = None
-    ) -> Answer:
-        """An outer quantile of f: as near to its maximum as is private. Says how many records from above."""
-        from fpinq.client.extremes import Maximum
-
-        return self.query(epsilon, Maximum(f, bounds, beyond))
-
-    def noisy_covariance(self, epsilon: object, f: object, g: object, bounds: object = None) -> Answer:
-        """The covariance of f and g, each clamped to its bounds: bounds=((lower, upper), (lower, upper))."""
-        from fpinq.client.regressions import Covariance
-
-        return self.query(epsilon, Covariance(f, g, bounds))
-
-    def noisy_correlation(self, epsilon: object, f: object, g: object, bounds: object = None) -> Answer:
-        """The correlation of f and g, each clamped to its bounds: bounds=((lower, upper), (lower, upper))."""
-        from fpinq.client.regressions import Correlation
-
-        return self.query(epsilon, Correlation(f, g, bounds))
-
-    def noisy_regression(
-        self, epsilon: object, y: object, x: object, bounds: Mapping[Any, object] | None = None
-    ) -> "RegressionAnswers":
-        """The linear regression of y on predictors [x, …], each clamped to its bounds: bounds={"age": …}.
-
-        Gives .intercept and .coefficients["age"], each with its interval.
-        """
-        from fpinq.client.regressions import Regression
-
-        return self.query(epsilon, Regression(y, x, bounds))
-
-    def noisy_histogram(
-        self,
-        epsilon: object,
-        f: object = None,
-        bounds: object = None,
-        bins: int | Sequence[object] | None = None,
-        keys: Iterable[object] | None = None,
-    ) -> Answers:
-        """How many records are in each bin between bounds, or have each key of a column, or of several."""
-        epsilon, subject = _exactly(epsilon), self.facts.subject
-        cells = cells_of_key(subject, f, "histogram")
-        if len(cells) > 1:
-            if bins is not None or bounds is not None:
-                raise BadQuery("a histogram of several columns counts keys: leave out bounds and bins")
-            return self.query(epsilon, Count(), by=cells, keys=keys)
-        (cell,) = cells.values()
-        known = subject.known(cell)
-        if bins is None and bounds is None and known.bounds is None and keys is None:
-            keys = known.keys
-        if keys is not None:
-            return self.query(epsilon, Count(), by=cells, keys=keys)
-        return self.query(epsilon, Histogram(cell, bounds, bins))
-
-    def noisy_ranges(
-        self,
-        epsilon: object,
-        f: object = None,
-        bounds: object = None,
-        bins: int | Sequence[object] | None = None,
-    ) -> BinAnswers:
-        """How many records are in any range of bins: noisy_ranges(…).range(lower, upper)."""
-        return self.query(epsilon, Ranges(f, bounds, bins))
-
-    def noisy_cdf(
-        self,
-        epsilon: object,
-        f: object = None,
-        bounds: object = None,
-        bins: int | Sequence[object] | None = None,
-        counts: bool = False,
-    ) -> Answers:
-        """The fraction (or number) of records at most each point between bounds; it never falls."""
-        return self.query(epsilon, Cdf(f, bounds, bins, counts))
-
-    def noisy_bounds(self, epsilon: object, f: object = None) -> Answer:
-        """Bounds for f, each 0 or ± a power of two, that leave few records out."""
-        return self.query(epsilon, FindBounds(f))
+    # ── what a table is not ──────────────────────────────────────────────────────────
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -613,21 +331,6 @@ def _inside_a_function(column: str) -> str:
         f"the column {column!r} is used inside a function, on a row: "
         f"table.where(lambda x: x.{column} …), table.select(lambda x: x.{column})"
     )
-
-
-def _exactly(epsilon: object) -> Asked:
-    """An exact ε or ρ; BadEpsilon says that it comes first, if this was meant to be something else."""
-    try:
-        return asked_at(plain_amount(epsilon))
-    except BadEpsilon as error:
-        raise BadEpsilon(f"{misplaced(epsilon)}{error}") from None
-
-
-def _only_epsilon(epsilon: object) -> Epsilon:
-    exactly = _exactly(epsilon)
-    if isinstance(exactly, Rho):
-        raise BadQuery("the top by score cannot be asked at ρ: ask it at an ε")
-    return exactly
 
 
 def _facts(other: object, what: str) -> Facts:

@@ -44,13 +44,21 @@ def _result(f: object, rows: Sequence[object]) -> object:
         return called(f, *rows)
     except FpinqError:
         raise
+    except NameError as error:
+        if any(error.name in dir(row) for row in rows if isinstance(row, Row)):
+            raise BadExpression(f"{error.name} is a column of a row: write x.{error.name}") from None
+        raise _failed(error) from error
     except Exception as error:
-        raise BadExpression(
-            f"the function raised {type(error).__name__}: {error}. It is called once, on a symbolic row, "
-            "so it can only use the row's columns, operators and methods: x.a.log(), not math.log(x.a)"
-        ) from error
+        raise _failed(error) from error
     finally:
         _tracing.reset(token)
+
+
+def _failed(error: Exception) -> BadExpression:
+    return BadExpression(
+        f"the function raised {type(error).__name__}: {error}. It is called once, on a symbolic row, "
+        "so it can only use the row's columns, operators and methods: x.a.log(), not math.log(x.a)"
+    )
 
 
 def called(f: object, *rows: object) -> object:

@@ -7,7 +7,6 @@ the two is better for a workload, `compare` says before anything is paid.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,12 @@ from fpinq.client.answers import Answer, Answers, Charged, Made
 from fpinq.client.concentrated import gaussian_noise, prepare_at_rho, prepares_at_rho
 from fpinq.client.facts import Facts
 from fpinq.client.histograms import total_of
-from fpinq.client.planning import Anything, ExpectedError, checked_size
-from fpinq.client.queries import Inquiry, Prepared, integers, laplace_noise
+from fpinq.client.planning import Anything, ExpectedError, checked_size, expected_errors
+from fpinq.client.queries import Count, Inquiry, Prepared, integers, laplace_noise
 from fpinq.client.rows import Cell, constant, plain
-from fpinq.client.several import apart_of, of_itself
+from fpinq.client.several import Several, apart_of, of_itself
 from fpinq.client.shorthand import if_else
+from fpinq.client.shown import visibly
 from fpinq.client.subjects import Subject
 from fpinq.client.uncertainty import Expected, Uncertainty
 from fpinq.model import queries as primitives
@@ -28,7 +28,7 @@ from fpinq.model.conversion import rho_of
 from fpinq.model.epsilon import Epsilon
 from fpinq.model.epsilon import delta as exact_delta
 from fpinq.model.epsilon import epsilon as exact
-from fpinq.model.errors import BadQuery
+from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.frozen import dataclass
 from fpinq.model.notions import Amount, Rho, share_of
 from fpinq.runtime import Released
@@ -36,6 +36,8 @@ from fpinq.runtime import Released
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from fpinq.client.thresholds import KeysComparison
 
     Floats = NDArray[np.float64]
 
@@ -156,10 +158,14 @@ class Workload(Inquiry["WorkloadAnswers"]):
     def prepare(self, subject: Subject, epsilon: Epsilon) -> Prepared["WorkloadAnswers"]:
         return self.prepare_at(subject, epsilon)
 
+    def each(self, subject: Subject, at: Amount) -> list[Prepared[Any]]:
+        """Its queries, at their shares."""
+        share = share_of(at, Fraction(1, len(self.queries)))
+        return [_prepared(query, subject, share) for query in self.queries]
+
     def prepare_at(self, subject: Subject, at: Amount) -> Prepared["WorkloadAnswers"]:
         """Each at its share."""
-        share = share_of(at, Fraction(1, len(self.queries)))
-        each = [_prepared(query, subject, share) for query in self.queries]
+        each = self.each(subject, at)
         primitive = primitives.Several(
             tuple(one.primitive for one in each),  # type: ignore[misc]  # none of them is several
             (1,) * len(each),
@@ -188,6 +194,7 @@ def _prepared(query: Inquiry[Any], subject: Subject, at: Amount) -> Prepared[Any
     return prepare_at_rho(query, subject, at) if isinstance(at, Rho) else query.prepare(subject, at)
 
 
+@visibly
 class WorkloadAnswers(Answers):
     """The answers of a workload, by their numbers from 0 on, in the order of its queries."""
 
@@ -280,6 +287,7 @@ def workload(queries: Iterable[Inquiry[Any]]) -> Workload:
 # ── which notion is better ───────────────────────────────────────────────────────────
 
 
+@visibly
 @dataclass(frozen=True)
 class Comparison:
     """The error of a query under a budget of ε, and under one of (ε, δ), asked so many times."""
@@ -290,8 +298,10 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times larger the error is under ε than under (ε, δ)."""
+        """How many times larger the error is under ε than under (ε, δ): of choices, what 95 % are within."""
         pure, other = self.pure.standard_error, self.concentrated.standard_error
+        if pure is None or other is None:
+            pure, other = (_within(each) for each in (self.pure, self.concentrated))
         if pure is None or other is None:
             raise BadQuery(f"these errors cannot be compared: {self.pure.note or self.concentrated.note}")
         return pure / other if other else 1.0
@@ -306,6 +316,32 @@ class Comparison:
         return f"{both}: {self.better} is better, {self.ratio:.2f} to 1"
 
 
+def _within(error: ExpectedError) -> float | None:
+    half = error.half_width()
+    return None if half is None else float(half)
+
+
+@visibly
+class Comparisons(Mapping[Any, Comparison]):
+    """The same of each of several queries, by name; of a workload, by their numbers."""
+
+    def __init__(self, each: Mapping[Any, Comparison]) -> None:
+        self._each = dict(each)
+
+    def __getitem__(self, name: Any) -> Comparison:
+        found: Comparison = self._each[name]
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._each)
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {each!r}" for name, each in self.items())
+
+
 def compare(
     query: Inquiry[Any],
     *,
@@ -314,23 +350,58 @@ def compare(
     times: int = 1,
     table: Any = None,
     size: int | None = None,
-) -> Comparison:
+    by: object = None,
+    keys: object = None,
+) -> "Comparison | Comparisons | KeysComparison":
     """Whether a budget of ε or of (ε, δ) is better for a query that is asked so many times. It asks nothing.
 
-    They are not the same promise: under (ε, δ) anything may be lost with probability δ.
+    Of fp.several it is said by name, and of a workload whose errors cannot be put into one by number.
+    They are not the same promise: under (ε, δ) anything may be lost with probability δ. Of a count by keys
+    that are found (table=…, by=…, keys=fp.discover(…)) it is said from how many records on a key is shown.
     """
     if not isinstance(query, Inquiry) or type(times) is not int or times < 1:
         raise BadQuery("compare needs an fp query, and how many times it is asked, 1 or more")
     whole, rho = exact(epsilon), rho_of(exact(epsilon), exact_delta(delta))
-    subject = Anything.bounded_by(getattr(query, "bounds", None)) if table is None else table.facts.subject
-    traced = query if table is None else query.traced(subject)
-    expect = partial(_expected, traced, subject, checked_size(size))
+    if not rho:
+        raise BadEpsilon("so small an ε and δ leave no ρ that could be told from 0")
+    if table is None and query.of_columns:
+        raise BadQuery("this depends on a table's columns: say table=…, which is asked nothing")
     share = Fraction(1, times)
-    return Comparison(expect(Epsilon(whole * share)), expect(Rho(rho * share)), times)
+    ats = Epsilon(whole * share), Rho(rho * share)
+    if by is not None or keys is not None:
+        from fpinq.client.thresholds import compare_keys
+
+        if table is None or not isinstance(query, Count):
+            raise BadQuery(
+                "keys are found by counting: compare(fp.count(), table=…, by=…, keys=fp.discover(…))"
+            )
+        return compare_keys(table.facts, by, keys, ats, times)
+    traced = query if table is None else query.traced(table.facts.subject)
+    subject = (
+        Anything.bounded_by(getattr(query, "bounds", None))
+        if table is None
+        else traced.derive(table.facts).subject
+    )
+    pure, concentrated = (_expected(traced, subject, checked_size(size), at) for at in ats)
+    if isinstance(pure, Mapping) and isinstance(concentrated, Mapping):
+        return Comparisons({name: Comparison(pure[name], concentrated[name], times) for name in pure})
+    assert isinstance(pure, ExpectedError)
+    assert isinstance(concentrated, ExpectedError)
+    return Comparison(pure, concentrated, times)
 
 
-def _expected(query: Inquiry[Any], subject: Subject, size: int | None, at: Amount) -> ExpectedError:
-    return ExpectedError(at, query.expect(subject, at, size))
+def _expected(
+    query: Inquiry[Any], subject: Subject, size: int | None, at: Amount
+) -> ExpectedError | Mapping[Any, ExpectedError]:
+    """The error of a query; of several, and of a workload that has not one, of each."""
+    if isinstance(query, Several):
+        return expected_errors(query, subject, at, size)
+    found = query.expect(subject, at, size)
+    if isinstance(query, Workload) and found.uncertainty is None:
+        share = share_of(at, Fraction(1, len(query.queries)))
+        each = enumerate(query.each(subject, at))
+        return {number: ExpectedError(share, one.expect(size)) for number, one in each}
+    return ExpectedError(at, found)
 
 
 def _at_rho(query: Marginal | Workload, subject: Subject, at: Rho) -> Prepared[Any]:

@@ -52,6 +52,10 @@ class Columns(Sequence[Integers]):
             return Columns([column[part] for column in self.columns])
         return _without_zeros(int(column[part]) for column in self.columns)
 
+    def of(self, parts: Sequence[int]) -> "Columns":
+        """The integers of some of the parts."""
+        return Columns([column[parts] for column in self.columns])
+
     def __iter__(self) -> Iterator[Integers]:
         return map(_without_zeros, zip(*(column.tolist() for column in self.columns), strict=True))
 

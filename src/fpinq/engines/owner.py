@@ -16,6 +16,7 @@ from functools import wraps
 from typing import IO, ParamSpec, TypeVar
 
 from fpinq.model.errors import BadData, FpinqError, KernelViolation
+from fpinq.model.visible import visible_lines
 
 # Where the owner's log is kept, if the environment says so.
 OWNER_LOG = "FPINQ_OWNER_LOG"
@@ -24,6 +25,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _owner = logging.getLogger("fpinq.owner")
+
+
+class Legible(logging.Formatter):
+    """A record for a terminal, or for a file that is looked at in one: it may quote a row."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record, with what a terminal would obey written out."""
+        return visible_lines(super().format(record))
 
 
 def noted(error: BaseException) -> str:
@@ -90,7 +99,7 @@ class OwnersFile(logging.FileHandler):
 
     def __init__(self, path: str) -> None:
         super().__init__(path, encoding="utf-8", errors="backslashreplace", delay=True)
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self.setFormatter(Legible("%(asctime)s %(levelname)s %(message)s"))
 
     def _open(self) -> IO[str]:  # type: ignore[override]
         def private(path: str, flags: int) -> int:
@@ -112,6 +121,8 @@ class OwnersFile(logging.FileHandler):
 
 def write_to(handler: logging.Handler) -> None:
     """Send the owner's log there, and to no handler of the program's."""
+    if handler.formatter is None:
+        handler.setFormatter(Legible())
     _owner.addHandler(handler)
     _owner.propagate = False
 

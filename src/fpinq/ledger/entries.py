@@ -8,21 +8,14 @@ of all accounts after it: what is spent is in the chain, not only beside it.
 
 import json
 from collections.abc import Mapping
-from fractions import Fraction
-from functools import lru_cache
 from hashlib import sha256
 from json.encoder import encode_basestring_ascii
-from types import NoneType
 from typing import Any, NamedTuple
 
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
-from fpinq.ledger.wire import FEW, are_numbers, canonical, from_json, to_json
+from fpinq.ledger.wire import canonical, from_json, to_json
 from fpinq.model.actions import Action
-from fpinq.model.closed import check_closed
-from fpinq.model.errors import BadAction
 from fpinq.model.events import KINDS, Event, Recorded, Took
-from fpinq.model.semantics import Rule
-from fpinq.model.traces import Released
 
 # What the first entry follows: nothing.
 NOTHING = "0" * 64
@@ -59,6 +52,9 @@ class Line(NamedTuple):
 
 # What every entry says, whatever its kind.
 EVERY = frozenset({"kind", "seq", "previous", "at", "totals"})
+# How much the entries of a step and of an answer say; under which names, their texts are compared for.
+_ACTION = len(EVERY | {"session", "analyst", "request", "action", "rule", "charged"})
+_ANSWER = len(EVERY | {"answers", "released"})
 
 
 def line(head: Head, body: Event, at: str, totals: str, action: str | None = None) -> Line:
@@ -66,16 +62,21 @@ def line(head: Head, body: Event, at: str, totals: str, action: str | None = Non
 
     action is the `action_text` of a step, where it is known already.
     """
-    every = {"kind": body.kind, "seq": head.seq + 1, "previous": head.hash, "at": at, "totals": totals}
+    seq = head.seq + 1
+    every: dict[str, Any] = {"seq": seq, "previous": head.hash, "at": at, "totals": totals}
+    if isinstance(body, Recorded):
+        every["answers"] = body.answers
+        text = answer_text(every, canonical(to_json(body.released)))
+        return Line(seq, hash_of(text), text, answers=body.answers)
     if action is not None and isinstance(body, Took):
-        own = {"session": body.session, "analyst": body.analyst, "request": body.request}
-        fields = {**own, "rule": body.rule.value, "charged": to_json(body.charged), **every}
-        text = action[:-1] + _after_action(fields)
-    else:
-        fields = {**to_json(body), **every}
-        del fields["op"]
-        text = canonical(fields)
-    return Line(head.seq + 1, hash_of(text), text, *_filed(fields))
+        every |= {"session": body.session, "analyst": body.analyst, "request": body.request}
+        every |= {"rule": body.rule.value, "charged": to_json(body.charged)}
+        text = action[:-1] + after_action(every)
+        return Line(seq, hash_of(text), text, body.session, body.request)
+    fields = {**to_json(body), "kind": body.kind, **every}
+    del fields["op"]
+    text = canonical(fields)
+    return Line(seq, hash_of(text), text, *_filed(fields))
 
 
 def action_text(action: Action) -> str:
@@ -146,81 +147,27 @@ def body_from(seq: int, fields: Mapping[str, Any]) -> Event:
     return event
 
 
-# ── many of them ─────────────────────────────────────────────────────────────────────
+# ── how they are written ─────────────────────────────────────────────────────────────
 
-# Programs ask the same things again: this many are read once.
-MAX_DECODED = 20_000
-# How much the entries of a step and of an answer say; under which names, their texts are compared for.
-_ACTION = len(EVERY | {"session", "analyst", "request", "action", "rule", "charged"})
-_ANSWER = len(EVERY | {"answers", "released"})
-_NAMES = (str, NoneType)
 # What comes after the action of a step: no name within an action, and within a text its quotes are escaped.
-_AFTER_ACTION = ',"analyst":'
-# How a rule stands in an entry: whoever looks only for what is charged looks for this.
-WRITTEN: Mapping[Rule, str] = {rule: f'"rule":{canonical(rule.value)}' for rule in Rule}
-_RULES: Mapping[str, Rule] = {rule.value: rule for rule in Rule}
+AFTER_ACTION = ',"analyst":'
 
 
-class Reader:
-    """Reads what entries say, as `body_from` does; but each action and each charge once."""
-
-    def __init__(self) -> None:
-        self._actions: dict[str, Action] = {}
-
-    def event(self, stored: Line, fields: Mapping[str, Any]) -> Event:
-        """What an entry's fields say; LedgerCorrupt if it cannot be read, or is not as it is written.
-
-        An entry has the one text that its fields have: nobody can read something else in it.
-        """
-        try:
-            match fields["kind"]:
-                case Took.kind:
-                    return self._took(stored.text, fields)
-                case Recorded.kind:
-                    return _recorded(stored.text, fields)
-            _check_written(stored.text, canonical(fields))
-        except (BadWire, BadAction, TypeError, AttributeError, KeyError) as error:
-            raise LedgerCorrupt(stored.seq, f"cannot be read: {error}") from None
-        return body_from(stored.seq, fields)
-
-    def _took(self, text: str, fields: Mapping[str, Any]) -> Took:
-        if len(fields) != _ACTION:
-            raise BadWire("it says more than an action does")
-        begins = text[: text.find(_AFTER_ACTION)]
-        action = self._action(begins, fields["action"])
-        rule = _RULES[fields["rule"]]
-        _check_written(text, begins + _after_action(fields))
-        session, analyst = fields["session"], fields["analyst"]
-        if type(session) is not str or session == OWNER or type(analyst) not in _NAMES:
-            raise BadWire("its session or its analyst is no name")
-        charged = {root: _charge(cost) for root, cost in fields["charged"].items()}
-        return Took(session, analyst, fields["request"], action, rule, charged)
-
-    def _action(self, begins: str, data: Any) -> Action:
-        found = self._actions.get(begins)
-        if found is None:
-            if len(self._actions) >= MAX_DECODED:
-                self._actions.clear()
-            _check_written(begins + "}", canonical({"action": data}))
-            found = from_json(data, Action)
-            check_closed(found, Action)
-            self._actions[begins] = found
-        return found
-
-
-def _check_written(text: str, written: str) -> None:
-    """BadWire unless a text is the one that is written."""
-    if text != written:
-        raise BadWire("it is not as it is written")
-
-
-def _after_action(f: Mapping[str, Any]) -> str:
+def after_action(f: Mapping[str, Any]) -> str:
     """What `canonical` writes of a step behind its action: in the order of the names."""
     charged = ",".join([f"{_text(root)}:{_text(cost)}" for root, cost in sorted(f["charged"].items())])
     return (
-        f'{_AFTER_ACTION}{_name(f["analyst"])},"at":{_text(f["at"])},"charged":{{{charged}}},"kind":"action",'
+        f'{AFTER_ACTION}{_name(f["analyst"])},"at":{_text(f["at"])},"charged":{{{charged}}},"kind":"action",'
         f'"previous":{_text(f["previous"])},"request":{_name(f["request"])},"rule":{_text(f["rule"])},'
         f'"seq":{f["seq"]!r},"session":{_text(f["session"])},"totals":{_text(f["totals"])}}}'
+    )
+
+
+def answer_text(f: Mapping[str, Any], released: str) -> str:
+    """What `canonical` writes of an answer, in the order of the names."""
+    return (
+        f'{{"answers":{f["answers"]!r},"at":{_text(f["at"])},"kind":"answer","previous":{_text(f["previous"])},'
+        f'"released":{released},"seq":{f["seq"]!r},"totals":{_text(f["totals"])}}}'
     )
 
 
@@ -233,36 +180,24 @@ def _name(value: Any) -> str:
     return "null" if value is None else _text(value)
 
 
-def _recorded(text: str, f: Mapping[str, Any]) -> Recorded:
+def check_written(text: str, written: str) -> None:
+    """BadWire unless a text is the one that is written."""
+    if text != written:
+        raise BadWire("it is not as it is written")
+
+
+def check_took(text: str, f: Mapping[str, Any]) -> str:
+    """How the entry of a step begins, its `action_text` but for the last brace; BadWire if not as written."""
+    if len(f) != _ACTION:
+        raise BadWire("it says more than an action does")
+    begins = text[: text.find(AFTER_ACTION)]
+    check_written(text, begins + after_action(f))
+    return begins
+
+
+def check_recorded(text: str, f: Mapping[str, Any]) -> None:
+    """BadWire unless the entry of an answer is as it is written."""
     if len(f) != _ANSWER:
         raise BadWire("it says more than an answer does")
-    released: tuple[Released, ...]
-    if len(f["released"]) > FEW and type(f["released"]) is list and are_numbers(f["released"]):
-        released = tuple(map(tuple, f["released"]))
-    else:
-        released = tuple([_released(each) for each in f["released"]])
     # All of them are integers, which Python writes as JSON does, but for spaces.
-    numbers = repr(f["released"]).replace(" ", "")
-    written = (
-        f'{{"answers":{f["answers"]!r},"at":{_text(f["at"])},"kind":"answer","previous":{_text(f["previous"])},'
-        f'"released":{numbers},"seq":{f["seq"]!r},"totals":{_text(f["totals"])}}}'
-    )
-    _check_written(text, written)
-    return Recorded(f["answers"], released)
-
-
-def _released(each: Any) -> Released:
-    """As `from_json` reads it; there are as many as there are queries."""
-    if type(each) is int:
-        return each
-    if type(each) is list and all(type(number) is int for number in each):
-        return tuple(each)
-    raise BadWire("no numbers")
-
-
-@lru_cache(MAX_DECODED)
-def _charge(text: str) -> Fraction:
-    exact: Fraction = from_json(text, Fraction)
-    if str(exact) != text:
-        raise BadWire("a charge is not as it is written")
-    return exact
+    check_written(text, answer_text(f, repr(f["released"]).replace(" ", "")))

@@ -3,7 +3,9 @@
 The names here are the format (docs/reference/formats.md). Python's names are not: a class is found by the
 `op` it declares (an entry by its `kind`), a field by what stands here. After a field is renamed in Python
 its line says `wire=python`; after a class is, nothing changes. A name here is never changed and never
-used again for something else. One that is added has a default, and `?`: it may be left out.
+used again for something else. One that is added has a default, and `??`: it may be left out, and is
+where it is the default, so that what was written before is still written so. `?` is of those of then: they
+are always written.
 """
 
 from collections.abc import Mapping
@@ -22,7 +24,7 @@ FORMS = {
     "query": "table epsilon queries by?",
     "ask_scale": "table",
     "ask_budget": "",
-    "ask_price": "table epsilon",
+    "ask_price": "table epsilon delta??",
     # what is asked at, and promised, where it is not an ε alone
     "rho": "amount",
     "approximate": "amount keys_delta epsilon delta",
@@ -83,6 +85,15 @@ FORMS = {
     "choice": "of",
     "balance": "of fineness least_above least_below about?",
     "several": "of weights",
+    "sparse": "key domain expected at_most spread?",
+    "stable": "key domain delta distance at_most spread?",
+    "spread": "body keys",
+    # and domains of keys
+    "integers": "low high",
+    "dates": "first last",
+    "strings": "max_bytes",
+    "truths": "",
+    "domains": "of",
     # plans and shapes
     "root": "root",
     "person_table": "table at_most",
@@ -94,7 +105,8 @@ FORMS = {
 # By kind; what every entry has besides is in `entries`.
 ENTRIES = {
     "ledger": "id format?",
-    "root": "name shape budget contents? unit? caps? cap? block_of? read_off? columns?",
+    "root": "name shape budget contents? unit? caps? cap? block_of? read_off? columns? "
+    "keys_caps?? keys_cap??",
     "action": "session analyst request action rule charged",
     "answer": "answers released",
     "freeze": "name",
@@ -110,6 +122,8 @@ class Form:
     op: str
     names: tuple[tuple[str, str], ...]
     required: frozenset[str]
+    # What is not written where it is this.
+    unsaid: Mapping[str, Any]
     renamed: bool
 
     def in_python(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +143,9 @@ def form_of(kind: type) -> Form:
     if optional != {wire for wire, name in names if _has_default(own[name])}:
         raise TypeError(f"the form of {op!r}: what has a default may be left out (?), and nothing else")
     required = frozenset(wire for wire, _ in names if wire not in optional)
-    return Form(op, names, required, any(wire != name for wire, name in names))
+    later = [_name(word) for word in words if word.endswith("??")]
+    unsaid = {wire: own[name].default for wire, name in later}
+    return Form(op, names, required, unsaid, any(wire != name for wire, name in names))
 
 
 def _declared(kind: type) -> tuple[str, list[str]]:

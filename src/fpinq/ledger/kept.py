@@ -46,19 +46,21 @@ class Program(NamedTuple):
         if not targets:
             return Program(session, self.lengths, self.held, self.written)
         lengths, held, written = self.lengths, self.held, self.written + length
-        below = sum(map(self._length_of, set(_arguments(action))))
+        below = sum([self._length_of(name) for name in set(_arguments(action))])
         for target in map(_key, targets):
-            share = min(length // len(targets) + 1 + below, written)
+            share, was = min(length // len(targets) + 1 + below, written), lengths.get(target, 0)
             if isinstance(target, Numbered):  # of those before, some may stay
-                share += lengths.get(target, 0)
-            held += share - lengths.get(target, 0)
+                share += was
+            held += share - was
             lengths = lengths.put(target, share)
         return Program(session, lengths, held, written)
 
     def _length_of(self, name: TableVariable) -> int:
         """Of a table; of parts that are numbered, all have the one of all of them."""
-        key: TableVariable | Numbered = name if name in self.lengths else Numbered(place(name)[0], 0)
-        length: int = self.lengths.get(key, 0)
+        length: int | None = self.lengths.get(name)
+        if length is None:
+            stem, number = place(name)
+            length = self.lengths.get(Numbered(stem, 0), 0) if number >= 0 else 0
         return length
 
     def without(self, variables: Iterable[TableVariable | Numbered]) -> "Program":
@@ -91,7 +93,8 @@ class Kept:
     """
 
     def __init__(self, bytes_at_most: int = MAX_BYTES) -> None:
-        self._programs: OrderedDict[str, Program] = OrderedDict()
+        # With how many tables each has, and about how many bytes.
+        self._programs: OrderedDict[str, tuple[Program, int, int]] = OrderedDict()
         self._bytes_at_most = bytes_at_most
         self._tables = self._bytes = 0
         self._fresh: OrderedDict[str, None] = OrderedDict()
@@ -112,16 +115,18 @@ class Kept:
     def get(self, name: str) -> Program | None:
         """A session that is ready."""
         found = self._programs.get(name)
-        if found is not None:
-            self._programs.move_to_end(name)
-        return found
+        if found is None:
+            return None
+        self._programs.move_to_end(name)
+        return found[0]
 
     def keep(self, name: str, program: Program) -> None:
         """A session as it is now."""
         self.forget(name)
-        self._programs[name] = program
-        self._tables += program.tables
-        self._bytes += program.bytes
+        tables, weight = program.tables, program.bytes
+        self._programs[name] = program, tables, weight
+        self._tables += tables
+        self._bytes += weight
         while self._are_too_many() and len(self._programs) > 1:
             self.forget(next(iter(self._programs)))
 
@@ -134,8 +139,9 @@ class Kept:
         self._fresh.pop(name, None)
         gone = self._programs.pop(name, None)
         if gone is not None:
-            self._tables -= gone.tables
-            self._bytes -= gone.bytes
+            _, tables, weight = gone
+            self._tables -= tables
+            self._bytes -= weight
 
     def clear(self) -> None:
         """None is ready."""

@@ -42,6 +42,8 @@ def _body(body: Event) -> str:
 def _caps(root: Registered) -> str:
     limits = [f"{who} ≤ {cap}" for who, cap in (root.caps or {}).items()]
     limits += [f"everyone ≤ {root.cap}"] if root.cap is not None else []
+    limits += [f"{who} δ ≤ {cap}" for who, cap in (root.keys_caps or {}).items()]
+    limits += [f"everyone δ ≤ {root.keys_cap}"] if root.keys_cap is not None else []
     return f", {_several(limits)}" if limits else ""
 
 

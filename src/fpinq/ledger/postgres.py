@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from fpinq.ledger.errors import NoLedger
+from fpinq.ledger.pipeline import Pipeline
 from fpinq.ledger.store import ENTRIES, SCHEMA, SECRET, Found, Statement, Statements, set_aside
 from fpinq.model.errors import LedgerError, ProgramError
 
@@ -29,7 +30,7 @@ class PostgreSQL:
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         self.address = url
-        self._connection: Any = None
+        self._pipeline: Pipeline | None = None
         try:
             self._prepare(create)
         except BaseException:
@@ -37,7 +38,7 @@ class PostgreSQL:
             raise
 
     def _prepare(self, create: bool) -> None:
-        with self._transaction(_WRITING, f"SELECT pg_advisory_xact_lock({_LOCK})") as statements:
+        with _Transaction(self, (_WRITING, f"SELECT pg_advisory_xact_lock({_LOCK})")) as statements:
             if not statements.rows("SELECT 1 WHERE to_regclass('head') IS NOT NULL"):
                 if not create:
                     raise NoLedger("this database holds no ledger")
@@ -46,57 +47,38 @@ class PostgreSQL:
                 for statement in _APPEND_ONLY:
                     statements.run(statement)
 
-    @contextmanager
-    def writing(self, *, durable: bool) -> Iterator["_Statements"]:
+    def writing(self, *, durable: bool) -> "_Transaction":
         waiting = () if durable else ("SET LOCAL synchronous_commit = off",)
         # The one row that every writer locks first.
-        with self._transaction(_WRITING, *waiting, "SELECT seq FROM head FOR UPDATE") as statements:
-            yield statements
+        return _Transaction(self, (_WRITING, *waiting, "SELECT seq FROM head FOR UPDATE"))
 
-    @contextmanager
-    def reading(self) -> Iterator["_Statements"]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as statements:
-            yield statements
+    def reading(self) -> "_Transaction":
+        return _Transaction(self, ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",))
 
     def rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
         with self._as_ledger_errors():
-            return _Statements(self._connected()).rows(statement)
+            return self._connected().each([(statement,)])[0][0]
+
+    def _connected(self) -> Pipeline:
+        if self._pipeline is not None and self._pipeline.in_transaction:
+            self._pipeline.close()  # one that was cut short where nothing could end it: it is not there
+        if self._pipeline is None or self._pipeline.closed:
+            connection = _psycopg().connect(self.address, autocommit=True, client_encoding="utf8")
+            connection.execute(_DURABLE)
+            self._pipeline = Pipeline(connection)
+        return self._pipeline
 
     @contextmanager
-    def _transaction(self, *first: str) -> Iterator["_Statements"]:
-        with self._as_ledger_errors() as psycopg:
-            statements = _Statements(self._connected(), first)
-            try:
-                yield statements
-                if statements.have_begun:
-                    statements.run("COMMIT")
-            except BaseException:
-                with suppress(psycopg.Error):
-                    if statements.have_begun:
-                        self._connection.execute("ROLLBACK")
-                raise
-
-    def _connected(self) -> Any:
-        if self._connection is None or self._connection.closed:
-            psycopg = _psycopg()
-            self._connection = psycopg.connect(
-                self.address, autocommit=True, client_encoding="utf8", cursor_factory=psycopg.ClientCursor
-            )
-            self._connection.execute(_DURABLE)
-        return self._connection
-
-    @contextmanager
-    def _as_ledger_errors(self) -> Iterator[Any]:
-        psycopg = _psycopg()
+    def _as_ledger_errors(self) -> Iterator[None]:
         try:
-            yield psycopg
-        except psycopg.Error as error:
-            if self._connection is not None:
-                self._connection.close()
-            reason = str(error).strip().partition("\n")[0]
-            raise LedgerError(
-                f"the ledger cannot be written or read ({reason}): nothing was answered"
-            ) from None
+            yield
+        except _psycopg().Error as error:
+            raise self._ledger_error(error) from None
+
+    def _ledger_error(self, error: Exception) -> LedgerError:
+        self.close()
+        reason = str(error).strip().partition("\n")[0]
+        return LedgerError(f"the ledger cannot be written or read ({reason}): nothing was answered")
 
     def set_aside(self, statements: Statements, number: int) -> None:
         kept = set_aside(number)
@@ -110,16 +92,50 @@ class PostgreSQL:
             statements.run(statement.format(**_TYPES))
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        if self._pipeline is not None:
+            self._pipeline.close()
+
+
+class _Transaction:
+    """A transaction that begins with some statements, on the connection that there is then.
+
+    A class of its own, and no generator: what was cut short where it ends would end in a later one, when
+    its traceback is forgotten, and undo that.
+    """
+
+    def __init__(self, store: PostgreSQL, first: Sequence[str]) -> None:
+        self._store, self._first = store, first
+
+    def __enter__(self) -> "_Statements":
+        with self._store._as_ledger_errors():
+            self._statements = _Statements(self._store._connected(), self._first)
+        return self._statements
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            if error is None:
+                self._statements.end("COMMIT")
+        except BaseException as failed:
+            self._undo()
+            if isinstance(failed, _psycopg().Error):
+                raise self._store._ledger_error(failed) from None
+            raise
+        if error is not None:
+            self._undo()
+            if isinstance(error, _psycopg().Error):
+                raise self._store._ledger_error(error) from None
+
+    def _undo(self) -> None:
+        with suppress(_psycopg().Error):
+            self._statements.end("ROLLBACK")
 
 
 class _Statements:
     """A transaction that begins with the first that is asked of it: all in one round trip."""
 
-    def __init__(self, connection: Any, first: Sequence[str] = ()) -> None:
-        self._connection = connection
-        self._first = first
+    def __init__(self, pipeline: Pipeline, first: Sequence[str] = ()) -> None:
+        self._pipeline = pipeline
+        self._first = [(statement,) for statement in first]
         self.have_begun = False
 
     def rows(self, statement: str, *parameters: Any) -> Sequence[tuple[Any, ...]]:
@@ -128,25 +144,16 @@ class _Statements:
     def run(self, statement: str, *parameters: Any) -> int:
         return self.each([(statement, *parameters)])[0][1]
 
+    def end(self, how: str) -> None:
+        """Commit or roll back, if it has begun; OperationalError if it is over already."""
+        if self.have_begun:
+            self._pipeline.end(how)
+
     def each(self, statements: Sequence[Statement]) -> list[Found]:
-        first = () if self.have_begun else self._first
+        if self.have_begun:
+            return self._pipeline.each(statements)
         self.have_begun = True
-        text = "; ".join([*first, *(statement[0].replace("?", "%s") for statement in statements)])
-        parameters = [each for _, *given in statements for each in given]
-        cursor = self._connection.execute(text, parameters or None)
-        for _ in first:
-            cursor.nextset()
-        return list(_results(cursor))
-
-
-def _results(cursor: Any) -> Iterator[Found]:
-    yield _result(cursor)
-    while cursor.nextset():
-        yield _result(cursor)
-
-
-def _result(cursor: Any) -> Found:
-    return cursor.fetchall() if cursor.description else [], int(cursor.rowcount)
+        return self._pipeline.each([*self._first, *statements])[len(self._first) :]
 
 
 def _psycopg() -> Any:

@@ -13,28 +13,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 from typing import Any
 from zlib import crc32
 
-from fpinq.ledger.entries import (
-    MAX_DECODED,
-    OWNER,
-    START,
-    WRITTEN,
-    Head,
-    Line,
-    Reader,
-    check_line,
-    check_next,
-    parsed,
-)
+from fpinq.ledger.entries import OWNER, START, Head, Line, check_next, parsed
 from fpinq.ledger.errors import BadWire, LedgerCorrupt
+from fpinq.ledger.reading import MAX_DECODED, NAMES, WRITTEN, Reader
 from fpinq.ledger.store import Store
 from fpinq.ledger.totals import NONE, Totals
 from fpinq.ledger.verify import Found, Progress, found_by, through
 from fpinq.ledger.wire import from_json
 from fpinq.model.errors import NotAsRecorded
 from fpinq.model.events import Event, Recorded, Took
+from fpinq.model.keys import Product
 from fpinq.model.semantics import Measure, Rule
 from fpinq.model.sessions import (
     Account,
@@ -109,8 +101,7 @@ class Share:
 
     def _check(self, stored: Line) -> None:
         """As `Replay.take`, but for where the state is."""
-        fields = check_line(stored, self.head)
-        event = self.reader.event(stored, fields)
+        event, totals = self.reader.event(stored, self.head)
         if self._believed:
             self._settle()
         try:
@@ -122,7 +113,7 @@ class Share:
                 self._owned(stored.seq, event)
         except NotAsRecorded as error:
             raise LedgerCorrupt(stored.seq, str(error)) from None
-        if fields.get("totals") != self.totals.text:
+        if totals != self.totals.text:
             raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
 
     def _owned(self, seq: int, event: Event) -> None:
@@ -155,6 +146,8 @@ class Share:
     def _believe_charge(self, seq: int, session: str, fields: dict[str, Any]) -> None:
         if fields["rule"] != Rule.QUERY:
             return
+        if type(fields["analyst"]) not in NAMES:
+            raise BadWire("its analyst is no name")
         more, charges = {}, self._others.setdefault(session, {})
         for root, cost in fields["charged"].items():
             if self.budgets.promised((root, "")) is None:
@@ -176,8 +169,9 @@ def _parts(action: dict[str, Any]) -> int:
     keys = action["by"]["keys"] if action["by"] is not None else (None,)
     if type(keys) is not dict:
         return len(keys)
-    written: range = from_json(keys, range)
-    return written.stop - written.start
+    written: range | Product = from_json(keys, range | Product)
+    each = written.of if isinstance(written, Product) else (written,)
+    return prod(keys.stop - keys.start if isinstance(keys, range) else len(keys) for keys in each)
 
 
 def _added(before: Exact, cost: str) -> tuple[Exact, int]:

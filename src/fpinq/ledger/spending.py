@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fpinq.ledger.entries import Line, body_of, parsed
+from fpinq.model.books import FOR_KEYS
 from fpinq.model.events import Registered, Took, Upgraded
 from fpinq.model.notation import show_action
 from fpinq.model.semantics import Rule
@@ -56,10 +57,16 @@ class Spendings:
     def _of(self, analyst: str | None, root: str) -> Spending:
         found = self.each.get((analyst, root))
         if found is None:
-            known = self.roots.get(root)
-            cap = None if known is None else known.cap_of(analyst)
+            cap = self._cap(analyst, root)
             found = self.each[analyst, root] = Spending(analyst, root, cap=cap)
         return found
+
+    def _cap(self, analyst: str | None, root: str) -> Fraction | None:
+        """Of a data set, or of its δ for keys, which is charged under a name of its own."""
+        if root in self.roots:
+            return self.roots[root].cap_of(analyst)
+        owner = self.roots.get(root.removesuffix(FOR_KEYS))
+        return None if owner is None else owner.keys_cap_of(analyst)
 
 
 def spendings(entries: Iterable[Line]) -> list[Spending]:

@@ -60,6 +60,7 @@ class SQLite:
             except BaseException:
                 self._connection.close()
                 raise
+        self._current: _Transaction | None = None  # the last that began
         self._durable: bool | None = True  # what the connection was told; None if that is not known
         self._turnstile = Turnstile(self.address if in_turns and not in_memory else None)
 
@@ -86,16 +87,20 @@ class SQLite:
             raise
         self._connection.execute("COMMIT")
 
+    def writing(self, *, durable: bool) -> AbstractContextManager["_Statements"]:
+        return self._in_turn(durable) if self._turnstile.is_there else self._writing(durable)
+
     @contextmanager
-    def writing(self, *, durable: bool) -> Iterator["_Statements"]:
-        # NORMAL leaves out the sync at commit; the next FULL commit syncs the whole log.
-        first = (
-            () if durable == self._durable else (f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}",)
-        )
-        self._durable = None  # until it is said: an interruption in between must not be forgotten
-        with self._turnstile.turn(), self._transaction(*first, "BEGIN IMMEDIATE") as statements:
-            self._durable = durable
+    def _in_turn(self, durable: bool) -> Iterator["_Statements"]:
+        with self._turnstile.turn(), self._writing(durable) as statements:
             yield statements
+
+    def _writing(self, durable: bool) -> AbstractContextManager["_Statements"]:
+        if durable == self._durable:
+            return self._transaction("BEGIN IMMEDIATE")
+        # NORMAL leaves out the sync at commit; the next FULL commit syncs the whole log.
+        synchronous = f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}"
+        return self._transaction(synchronous, "BEGIN IMMEDIATE", durable=durable)
 
     def reading(self) -> AbstractContextManager["_Statements"]:
         return self._transaction("BEGIN")
@@ -109,24 +114,8 @@ class SQLite:
         if self._file is not None and _identity(self.address) != self._file:
             raise LedgerError(f"{self.address} was moved, deleted or replaced: put it back, or start again")
 
-    @contextmanager
-    def _transaction(self, *first: str) -> Iterator["_Statements"]:
-        self._check_file()
-        try:
-            if self._connection.in_transaction:  # one that was cut short where nothing could end it
-                self._connection.execute("ROLLBACK")
-            try:
-                for statement in first:
-                    self._statements.run(statement)
-                yield self._statements
-                self._statements.run("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise _ledger_error(self.address, error) from None
+    def _transaction(self, *first: str, durable: bool | None = None) -> "_Transaction":
+        return _Transaction(self, first, durable)
 
     def set_aside(self, statements: Statements, number: int) -> None:
         kept = set_aside(number)
@@ -145,6 +134,56 @@ class SQLite:
         with _as_ledger_errors(self.address):
             self._connection.close()
         self._turnstile.close()
+
+
+class _Transaction:
+    """A transaction that begins with some statements; durable: what they say of that, if they do.
+
+    A class of its own, and no generator: every step enters and leaves one.
+    """
+
+    def __init__(self, store: SQLite, first: tuple[str, ...], durable: bool | None) -> None:
+        self._store, self._first, self._durable = store, first, durable
+
+    def __enter__(self) -> "_Statements":
+        store, durable = self._store, self._durable
+        store._check_file()
+        store._current = self
+        if durable is not None:
+            store._durable = None  # until it is said: an interruption in between must not be forgotten
+        try:
+            if store._connection.in_transaction:  # one that was cut short where nothing could end it
+                store._connection.execute("ROLLBACK")
+            for statement in self._first:
+                store._statements.run(statement)
+            if durable is not None:
+                store._durable = durable
+        except BaseException as error:
+            self._undo()
+            if isinstance(error, sqlite3.Error):
+                raise _ledger_error(store.address, error) from None
+            raise
+        return store._statements
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            if error is None:
+                self._store._statements.run("COMMIT")
+        except BaseException as failed:
+            self._undo()
+            if isinstance(failed, sqlite3.Error):
+                raise _ledger_error(self._store.address, failed) from None
+            raise
+        if error is not None:
+            self._undo()
+            if isinstance(error, sqlite3.Error):
+                raise _ledger_error(self._store.address, error) from None
+
+    def _undo(self) -> None:
+        """Roll back, unless a later one has begun: who was cut short may be forgotten in the middle of it."""
+        with suppress(sqlite3.Error):
+            if self._store._current is self and self._store._connection.in_transaction:
+                self._store._connection.execute("ROLLBACK")
 
 
 class _Statements:

@@ -15,6 +15,8 @@ what the kernel's step saw, and what it will be is within the total.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from fpinq.ledger.entries import NOTHING, OWNER, START, Head, Line
@@ -48,8 +50,8 @@ SCHEMA = (
     SECRET,
 )
 
-# How many entries are read at a time; and a number that no entry passes.
-PAGE = 10_000
+# How many entries are read at a time, each as long as a request may be; and a number that no entry passes.
+PAGE = 100
 MAX_SEQ = 2**63 - 1
 
 _KEY = re.compile("[0-9a-f]{64}")
@@ -138,9 +140,9 @@ class Pages:
 
     def look_up(self, sought: Sequence[Sought]) -> tuple[Head, dict[Sought, Line]]:
         """The last entry, and those of the sought ones that are there: one statement for all of it."""
-        requests = [(each.session, each.request) for each in sought if each.answers is None]
-        answers = [(each.answers,) for each in sought if each.answers is not None]
-        rows = self._sql.rows(*_lookup(requests, answers))
+        rows = self._sql.rows(*_lookup(sought))
+        if len(rows) == 1 and rows[0][2] is None:
+            return Head(*rows[0][:2]), {}
         lines = [Line(*row) for row in rows if row[2] is not None]
         head = head_of([row[:2] for row in rows if row[2] is None])
         return head, {Sought(line.session, line.request, line.answers): line for line in lines}
@@ -226,19 +228,16 @@ class Pages:
 
     def write(self, lines: Sequence[Line], before: Head, charges: Mapping[Account, Charge]) -> None:
         """The entries after a head, and what they charge: only from what the steps saw, within the totals."""
-        last = lines[-1]
-        opened = [(account, charge) for account, charge in charges.items() if charge.before is None]
-        _, (_, moved), *found = self._sql.each(
-            [
-                _insert(lines),
-                (_MOVE, last.seq, last.hash, *before),
-                *((_OPEN, *account, units_text(c.total), units_text(0)) for account, c in opened),
-                *((_CHARGE, *_charged(account, charge)) for account, charge in charges.items()),
-            ]
-        )
-        if moved != 1:
+        last, opening, charging = lines[-1], [], []
+        for account, charge in charges.items():
+            if charge.before is None:
+                opening.append((_OPEN, *account, units_text(charge.total), units_text(0)))
+            charging.append((_CHARGE, *_charged(account, charge)))
+        moving = (_MOVE, last.seq, last.hash, *before)
+        found = self._sql.each([_insert(lines), moving, *opening, *charging])
+        if found[1][1] != 1:
             raise LedgerCorrupt(last.seq, "another writer was here: the head is not locked")
-        for (root, _), (_, changed) in zip(charges, found[len(opened) :], strict=True):
+        for (root, _), (_, changed) in zip(charges, found[2 + len(opening) :], strict=True):
             if changed != 1:
                 raise LedgerCorrupt(0, f"the account of {root!r} is not what the entries say")
 
@@ -257,10 +256,21 @@ def _charged(account: Account, charge: Charge) -> tuple[str, ...]:
     return after, *account, units_text(charge.before or 0), after
 
 
-def _lookup(requests: list[Any], answers: list[Any]) -> Statement:
-    requests, answers = _padded(requests), _padded(answers)
-    text = " UNION ALL ".join([_HEAD_LINE, *[_REQUEST] * len(requests), *[_ANSWERS] * len(answers)])
-    return text, *(each for parameters in (*requests, *answers) for each in parameters)
+def _lookup(sought: Sequence[Sought]) -> Statement:
+    if len(sought) == 1:  # nobody else waits
+        session, request, answers = sought[0]
+        return (_ONE_REQUEST, session, request) if answers is None else (_ONE_ANSWER, answers)
+    requests = _padded([(each.session, each.request) for each in sought if each.answers is None])
+    answers_to = _padded([(each.answers,) for each in sought if each.answers is not None])
+    return _lookup_text(len(requests), len(answers_to)), *chain(*requests, *answers_to)
+
+
+@cache
+def _lookup_text(requests: int, answers: int) -> str:
+    return " UNION ALL ".join([_HEAD_LINE, *[_REQUEST] * requests, *[_ANSWERS] * answers])
+
+
+_ONE_REQUEST, _ONE_ANSWER = _lookup_text(1, 0), _lookup_text(0, 1)
 
 
 def _padded(given: list[Any]) -> list[Any]:
@@ -270,8 +280,16 @@ def _padded(given: list[Any]) -> list[Any]:
 
 def _insert(lines: Sequence[Line]) -> Statement:
     """One statement for several entries."""
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(lines))
-    return f"INSERT INTO entries ({_LINE}) VALUES {rows}", *(each for line in lines for each in line)
+    return (_INSERT_ONE, *lines[0]) if len(lines) == 1 else (_insert_text(len(lines)), *chain(*lines))
+
+
+@cache
+def _insert_text(lines: int) -> str:
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * lines)
+    return f"INSERT INTO entries ({_LINE}) VALUES {rows}"
+
+
+_INSERT_ONE = _insert_text(1)
 
 
 def head_of(found: Sequence[tuple[Any, ...]]) -> Head:

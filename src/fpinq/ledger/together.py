@@ -9,8 +9,8 @@ for all of them, and nothing is there.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from threading import Lock
@@ -49,17 +49,24 @@ class Large(Exception):
 REFUSALS = (FpinqError, KernelViolation, Behind, Large)
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """What is computed here without the database fails for its own step, and for no other."""
-    try:
-        yield
-    except REFUSALS:
-        raise
-    except RecursionError:
-        raise BadTransformation("nested too deeply for the machine that it is asked of") from None
-    except Exception as error:
+class _Apart:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None or isinstance(error, REFUSALS) or not isinstance(error, Exception):
+            return
+        if isinstance(error, RecursionError):
+            raise BadTransformation("nested too deeply for the machine that it is asked of") from None
         raise KernelViolation(f"a step failed ({type(error).__name__})") from error
+
+
+_APART = _Apart()
+
+
+def alone() -> AbstractContextManager[None]:
+    """What is computed here without the database fails for its own step, and for no other."""
+    return _APART
 
 
 class Step(Generic[T]):
@@ -95,10 +102,11 @@ class Step(Generic[T]):
 
     def claim(self) -> bool:
         """Whether it is now one's own to take: it is nobody else's, wherever one is cut short."""
-        with suppress(IndexError):
+        try:
             self._unclaimed.pop()
-            return True
-        return False
+        except IndexError:
+            return False
+        return True
 
     def decide(self, writing: Writing, found: Any) -> None:
         """Take the step. What refuses it is its own; what stops it otherwise is everybody's."""
@@ -149,6 +157,15 @@ class Together:
 
     def take(self, step: Step[T]) -> T:
         """What becomes of a step: decided and, if something was to be written, committed."""
+        leading = self._leading
+        if not self._waiting and leading.acquire(blocking=False):  # nobody is there: it is written alone
+            try:
+                step.claim()
+                self._write([step])
+            finally:
+                leading.release()
+                self._tell_next()
+            return step.outcome()
         try:
             self._waiting.append(step)
             while not step.is_over:
@@ -177,24 +194,34 @@ class Together:
                 return
 
     def _lead(self) -> None:
-        steps: dict[Hashable, Step[Any]] = {}
+        """Take along those who wait: the first of each key, in order. The others wait for the next."""
+        steps: list[Step[Any]] = []
+        keys: set[Hashable] = set()
         try:
-            self._claim(steps)
-            self._commit(list(steps.values()))
+            for step in tuple(self._waiting):
+                if len(steps) < AT_MOST and step.key not in keys and step.claim():
+                    steps.append(step)
+                    keys.add(step.key)
         except BaseException as error:
-            for step in steps.values():
-                step.end(error)
+            _end(steps, error)
+            raise
+        self._write(steps)
+
+    def _write(self, steps: list[Step[Any]]) -> None:
+        """Steps that are one's own, in one transaction; then they are over, whatever became of them."""
+        try:
+            self._commit(steps)
+        except BaseException as error:
+            _end(steps, error)
             if not isinstance(error, Exception):
                 raise
         else:
-            for step in steps.values():
-                step.end()
+            _end(steps)
 
-    def _claim(self, steps: dict[Hashable, Step[Any]]) -> None:
-        """Take along those who wait: the first of each key, in order. The others wait for the next."""
-        for step in tuple(self._waiting):
-            if len(steps) < AT_MOST and step.key not in steps and step.claim():
-                steps[step.key] = step
+
+def _end(steps: list[Step[Any]], error: BaseException | None = None) -> None:
+    for step in steps:
+        step.end(error)
 
 
 def _as_told(error: BaseException) -> BaseException:

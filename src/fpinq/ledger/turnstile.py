@@ -28,6 +28,11 @@ class Turnstile:
     def __init__(self, path: str | None) -> None:
         self._gates = None if path is None else _gates(path)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there are gates."""
+        return self._gates is not None
+
     def turn(self) -> AbstractContextManager[None]:
         """The turn of this process."""
         return nullcontext() if self._gates is None else _turn(*self._gates)

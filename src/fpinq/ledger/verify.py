@@ -3,7 +3,8 @@
 What it trusts is the kernel and SHA-256. For each entry, in order:
 
     its text has its hash, it names the hash of the entry before, and is filed
-    under what it says                                       `entries.check_line`
+    under what it says; it has the one text that is written of what it says
+                                                             `reading.Reader`
     it is an event that can have happened there: the recorded rule and charge are
     what the kernel gives, an answer answers a charged query, once
                                                              `model.sessions.take`
@@ -20,10 +21,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 
-from fpinq.ledger.entries import START, Head, Line, Reader, check_line
+from fpinq.ledger.entries import START, Head, Line
 from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.format_1 import check_kept
 from fpinq.ledger.opening import check_format
+from fpinq.ledger.reading import Reader
 from fpinq.ledger.store import Pages, Store
 from fpinq.ledger.totals import NONE, Totals
 from fpinq.model.books import certify
@@ -60,15 +62,14 @@ class Replay:
 
     def take(self, stored: Line) -> None:
         """One more entry; LedgerCorrupt if it does not follow."""
-        fields = check_line(stored, self.head)
-        event = self.reader.event(stored, fields)
+        event, totals = self.reader.event(stored, self.head)
         try:
             # The reader has asked of every action whether it is closed data.
             self.state = take_closed(self.state, event)
         except NotAsRecorded as error:
             raise LedgerCorrupt(stored.seq, str(error)) from None
         self.totals = self.totals.after(changed(self.state.budgets, event))
-        if fields.get("totals") != self.totals.text:
+        if totals != self.totals.text:
             raise LedgerCorrupt(stored.seq, "its totals are not what the entries add up to")
         self.head = Head(stored.seq, stored.hash)
 

@@ -4,7 +4,7 @@ One codec for the ledger and for HTTP. What things are called is in `forms`, wha
 they are made of is the dataclasses' own types, so that it cannot drift from them:
 
 - a dataclass is an object with an `op` and its fields, under the names of its
-  form; fields with a default may be left out when decoding;
+  form; fields with a default may be left out when decoding, and later ones are;
 - a tuple is an array, a Fraction the text "1/3", an enum its value;
 - a range of integers is {"range": [0, 999]}, with both ends;
 - a key is a value of a row, or of several expressions an array of them;
@@ -23,7 +23,7 @@ import json
 import math
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -42,6 +42,7 @@ from fpinq.model.traces import Observation, Released
 
 T = TypeVar("T")
 Decoder = Callable[[Any, int], Any]
+Encoder = Callable[[Any, int], Any]
 
 # What client and server say they speak, over HTTP. It grows when one that reads this could not read that.
 VERSION = 1
@@ -101,12 +102,25 @@ def to_json(value: object) -> Any:
 
 def canonical(data: object) -> str:
     """The one text of a JSON value: sorted keys, no spaces, ASCII."""
-    return _CANONICAL.encode(data)
+    return "".join(_chunks(data, 0))
 
 
-_CANONICAL = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
-)
+def _canonical() -> Callable[[Any, int], Iterable[str]]:
+    """What `json` makes of these settings for each text that it writes; here it is made once."""
+    settings = json.JSONEncoder(
+        sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
+    )
+    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+    if make is None:  # pragma: no cover - a Python without it
+        return lambda data, _: settings.iterencode(data)
+    text = json.encoder.encode_basestring_ascii
+    chunks: Callable[[Any, int], Iterable[str]] = make(
+        None, settings.default, text, None, ":", ",", True, False, False
+    )
+    return chunks
+
+
+_chunks = _canonical()
 
 
 def parse(text: str | bytes) -> Any:
@@ -143,35 +157,44 @@ _STRICT = json.JSONDecoder(object_pairs_hook=_no_repetition, parse_constant=_no_
 
 
 def _encode(value: Any, depth: int) -> Any:
-    kind = type(value)
-    if value is None or kind in (bool, int, str):
+    kind: type = type(value)
+    if kind in _AS_THEY_ARE:
         return value
     if depth > MAX_DEPTH:
         raise _too_deep()
-    if kind is tuple:
-        return (
-            _encode_many(value, depth) if len(value) > FEW else [_encode(item, depth + 1) for item in value]
-        )
-    if kind is Fraction:
-        return _fraction_text(value)
-    if kind is float:
-        return _encode_float(value)
-    if kind is range:
-        return {"range": [value.start, value.stop - 1]}
-    if kind is datetime:
-        return {"timestamp": value.isoformat()}
-    if kind is date:
-        return {"date": value.isoformat()}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {name: _encode(item, depth + 1) for name, item in value.items()}
+    return _encoder(kind)(value, depth)
+
+
+@cache
+def _encoder(kind: type) -> Encoder:
+    """How to write a class. Made once for each."""
+    if kind in _ENCODERS:
+        return _ENCODERS[kind]
+    if issubclass(kind, Enum):
+        return lambda value, depth: value.value
+    if issubclass(kind, Mapping):
+        return lambda value, depth: {name: _encode(item, depth + 1) for name, item in value.items()}
     if not is_dataclass(kind):
         raise BadWire(f"{kind.__name__} is not part of an action")
+    return _object_encoder(kind)
+
+
+def _object_encoder(kind: type) -> Encoder:
     form = form_of(kind)
-    encoded = {name: _encode(getattr(value, own), depth + 1) for name, own in form.names}
-    encoded["op"] = form.op
-    return encoded
+
+    def encode_object(value: Any, depth: int) -> Any:
+        encoded = {name: _encode(getattr(value, own), depth + 1) for name, own in form.names}
+        encoded["op"] = form.op
+        for name in form.unsaid:
+            if encoded[name] == form.unsaid[name]:
+                del encoded[name]
+        return encoded
+
+    return encode_object
+
+
+def _encode_tuple(value: tuple[Any, ...], depth: int) -> list[Any]:
+    return _encode_many(value, depth) if len(value) > FEW else [_encode(item, depth + 1) for item in value]
 
 
 def _encode_many(value: tuple[Any, ...], depth: int) -> list[Any]:
@@ -194,6 +217,17 @@ def _encode_float(value: float) -> Any:
     if math.isnan(value):
         raise BadWire("NaN is not a value: it is null")
     return value if math.isfinite(value) else {"float": repr(value)}
+
+
+_AS_THEY_ARE = frozenset({type(None), bool, int, str})
+_ENCODERS: dict[type, Encoder] = {
+    tuple: _encode_tuple,
+    Fraction: lambda value, depth: _fraction_text(value),
+    float: lambda value, depth: _encode_float(value),
+    range: lambda value, depth: {"range": [value.start, value.stop - 1]},
+    datetime: lambda value, depth: {"timestamp": value.isoformat()},
+    date: lambda value, depth: {"date": value.isoformat()},
+}
 
 
 # ── decoding ─────────────────────────────────────────────────────────────────────────
@@ -263,13 +297,18 @@ def _union_decoder(members: tuple[Any, ...]) -> Decoder:
     if len(objects) + len(others) != len(members) or (objects and others.get(dict, range) is not range):
         raise TypeError(f"the wire cannot tell {members!r} apart")
 
+    decoders: dict[str, Decoder] = {}  # filled when first used: types are recursive
+
     def decode_union(data: Any, depth: int) -> Any:
         if type(data) is dict and objects and ("op" in data or dict not in others):
             op = data.get("op")
+            if type(op) is str and op in decoders:
+                return decoders[op](data, depth)
             if type(op) is not str or op not in objects:
                 shown = repr(op[:40]) if isinstance(op, str) else "none"
                 raise BadWire(f"op must be one of {', '.join(sorted(objects))}, not {shown}")
-            return _decoder(cast(type, objects[op]))(data, depth)
+            decoders[op] = _decoder(cast(type, objects[op]))
+            return decoders[op](data, depth)
         if type(data) not in others:
             raise _wrong(" or ".join(sorted([*objects, *map(_name_of, others)])), data)
         return _decoder(others[type(data)])(data, depth)
@@ -382,6 +421,13 @@ def _decode_value(data: Any, depth: int) -> Value:
     raise _wrong("a value of a row", data)
 
 
+def _decode_date(data: Any, depth: int) -> date:
+    found = _decode_value(data, depth)
+    if type(found) is not date:
+        raise _wrong('a date, such as {"date": "2024-02-29"}', data)
+    return found
+
+
 def _decode_key(data: Any, depth: int) -> Key:
     if type(data) is not list:
         return _decode_value(data, depth)
@@ -401,6 +447,7 @@ _SCALARS: dict[Any, Decoder] = {
     type(None): _scalar_decoder(type(None)),
     Fraction: _decode_fraction,
     range: _decode_range,
+    date: _decode_date,
 }
 
 _NAMES: dict[type, str] = {

@@ -1,6 +1,7 @@
 """The paper, executable: pure, standard library only. Read it in this order.
 
 0. ``errors``         what can go wrong, and what it costs; ``frozen``  dataclasses, made when needed
+   ``visible``        text that somebody looks at
 1. ``epsilon``        exact ε and budgets
    ``enclosure``      rigorous bounds on e^−r and ln x in integer arithmetic
    ``conversion``     from ρ to (ε, δ) and back, each rounded to its safe side

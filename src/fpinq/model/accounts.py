@@ -220,7 +220,7 @@ def settle(accounts: Accounts, raised: dict[Source, Fraction]) -> dict[int, Frac
         before = accounts.maxima.get(number, ZERO)
         after = new_maximum(before, [raised[part] for part in parts[number]])
         fresh = []
-        if after != before:
+        if after is not before and after != before:
             maxima[number] = after
             fresh = forward(accounts, raised, accounts.partitions[number].sensitivity, minus(after, before))
 
@@ -243,7 +243,10 @@ def charged_directly(counter: Fraction, s: int, epsilon: Fraction) -> Fraction:
 
 def new_maximum(maximum: Fraction, raised: Iterable[Fraction]) -> Fraction:
     """M′: the largest counter that any part has had; those not raised are below M already."""
-    return max(maximum, *raised)
+    for counter in raised:
+        if not at_most(counter, maximum):
+            maximum = counter
+    return maximum
 
 
 def forwarded(c: int, growth: Fraction) -> Fraction:
@@ -259,6 +262,8 @@ def times(c: int, amount: Fraction) -> Fraction:
 def plus(a: Fraction, b: Fraction) -> Fraction:
     """a + b; Python's own sum asks first of which classes they are."""
     above, below = a.as_integer_ratio()
+    if not above:
+        return b
     above_b, below_b = b.as_integer_ratio()
     if below == below_b:
         return Fraction(above + above_b, below)
@@ -274,12 +279,19 @@ def minus(a: Fraction, b: Fraction) -> Fraction:
     return Fraction(above * below_b - above_b * below, below * below_b)
 
 
+def at_most(a: Fraction, b: Fraction) -> bool:
+    """a ≤ b, likewise."""
+    above, below = a.as_integer_ratio()
+    above_b, below_b = b.as_integer_ratio()
+    return above * below_b <= above_b * below
+
+
 def fits(before: Accounts, charged: Accounts) -> bool:
     """C_x ≤ B_x after the charge, at every root that it raised: at the others nothing has changed.
 
     `before` is a seam: the rule does not look at it, a mutant does.
     """
-    return all([paid(charged, root) <= charged.budgets[root] for root in charged.raised])  # noqa: C419
+    return all([at_most(paid(charged, root), charged.budgets[root]) for root in charged.raised])  # noqa: C419
 
 
 def paid(accounts: Accounts, root: Root) -> Fraction:
@@ -339,11 +351,12 @@ def certify(accounts: Accounts, sources: Iterable[Source] | None = None) -> None
     for source in accounts.counters if sources is None else sources:
         counter = accounts.counters.get(source, ZERO)
         owed = accounts.direct.get(source, ZERO)
-        if source in accounts.received:
-            owed = plus(owed, accounts.received[source])
+        received = accounts.received.get(source)
+        if received is not None:
+            owed = plus(owed, received)
         if counter.numerator != owed.numerator or counter.denominator != owed.denominator:
             raise KernelViolation(f"the counter of {source} is {counter}, its charges add up to {owed}")
-        if isinstance(source, Part) and counter > accounts.maxima.get(source.partition, ZERO):
+        if isinstance(source, Part) and not at_most(counter, accounts.maxima.get(source.partition, ZERO)):
             raise KernelViolation(f"{source} was charged {counter}, more than its partition's maximum")
     if sources is None:
         certify_maxima(accounts)

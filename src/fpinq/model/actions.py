@@ -75,10 +75,11 @@ class AskBudget:
 
 @dataclass(frozen=True)
 class AskPrice:
-    """What would a query of table at ε or ρ cost now?"""
+    """What would a query of table at ε or ρ cost now, and so much δ for each unit of distance?"""
 
     table: TableVariable
     epsilon: Fraction | Rho
+    delta: Fraction | None = None
     op: Tag["ask_price"] = field(default="ask_price", repr=False)
 
 

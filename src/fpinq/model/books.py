@@ -33,6 +33,8 @@ from fpinq.model.notions import Amount, Rho, Total, is_concentrated, kappa, keys
 from fpinq.model.units import amount, units
 
 NONE = Books({}, {}, {})
+# What the δ of a root is called beside its name, where amounts are told by name.
+FOR_KEYS = " δ"
 
 
 def charge(accounts: Accounts, sensitivity: Sensitivity, at: Amount, delta: Fraction = ZERO) -> Accounts:
@@ -98,6 +100,12 @@ def paid_for_keys(accounts: Accounts, root: Root) -> Fraction:
     return ZERO if accounts.books is None else accounts.books.deltas[root].counters.get(root, ZERO)
 
 
+def left_for_keys(accounts: Accounts) -> dict[str, Fraction]:
+    """What is left of every δ for keys, by the name that it is told by."""
+    books = accounts.books or NONE
+    return {root.name + FOR_KEYS: books.keys[root] - paid_for_keys(accounts, root) for root in books.deltas}
+
+
 def charged_for_keys(before: Accounts, after: Accounts) -> dict[str, Fraction]:
     """How much δ a charge added at each root, where that is any."""
     raised = [] if after.books is None else [root for root in after.raised if root in after.books.deltas]
@@ -109,6 +117,14 @@ def price(accounts: Accounts, sensitivity: Sensitivity, at: Amount) -> dict[Root
     """What a query at ε or ρ would add to each root now, in its own unit: a function of the public state."""
     added = charged(accounts, charge(accounts, sensitivity, at))
     return {root: added.get(root.name, ZERO) for root in accounts.budgets}
+
+
+def price_for_keys(
+    accounts: Accounts, sensitivity: Sensitivity, at: Amount, delta: Fraction
+) -> dict[str, Fraction]:
+    """What a query at ε or ρ would add now of each root's δ, by the name that it is told by."""
+    added = charged_for_keys(accounts, charge(accounts, sensitivity, at, delta))
+    return {root + FOR_KEYS: more for root, more in added.items()}
 
 
 def certify(accounts: Accounts) -> None:

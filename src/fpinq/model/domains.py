@@ -1,8 +1,9 @@
 """Domains: keys that are known without being listed, however many there are.
 
-Every integer from a lowest to a highest one, every date, every text of so many bytes, and every combination
-of such. A domain is finite and public, and numbers its keys 0 … size − 1 in their order: `rank` says which
-number a key has, or None if it is not in the domain, whatever it is; `unrank` which key a number has.
+Every integer from a lowest to a highest one, every date, every text of so many bytes, both truths, and
+every combination of such. A domain is finite and public, and numbers its keys 0 … size − 1 in their order:
+`rank` says which number a key has, or None if it is not in the domain, whatever it is; `unrank` which key a
+number has.
 
 A text is in the domain of texts if its UTF-8 has at most so many bytes. There are byte strings that are no
 text, and they are not numbered: every number is a key that a column can have. A text is empty, or a first
@@ -16,16 +17,17 @@ character of l bytes come one after the other, c(n − l) of them for each: so r
 division.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache
 from math import prod
+from operator import mul
 from typing import TypeAlias
 
 from fpinq.model.errors import BadPartition
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Type, Value
 from fpinq.model.frozen import dataclass
-from fpinq.model.keys import MAX_COLUMNS, Key
+from fpinq.model.keys import MAX_COLUMNS
 
 MAX_BYTES = 1024
 # Probabilities of one key among so many are computed with.
@@ -105,6 +107,31 @@ class DateDomain:
 
 
 @dataclass(frozen=True)
+class TruthDomain:
+    """False and true."""
+
+    op = "truths"
+
+    @property
+    def size(self) -> int:
+        """The number of keys."""
+        return 2
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """What a key is made of."""
+        return (Type.BOOL,)
+
+    def rank(self, key: object) -> int | None:
+        """The number of a key; None if it is not in the domain."""
+        return int(key) if type(key) is bool else None
+
+    def unrank(self, number: int) -> bool:
+        """The key of a number."""
+        return bool(_number(number, self.size))
+
+
+@dataclass(frozen=True)
 class StringDomain:
     """Every text whose UTF-8 has at most max_bytes bytes."""
 
@@ -130,16 +157,20 @@ class StringDomain:
         """The number of a key; None if it is not in the domain."""
         if type(key) is not str:
             return None
-        number, left = 0, self.max_bytes
+        if key.isascii():
+            if len(key) > self.max_bytes:
+                return None
+            following: int = sum(map(mul, key.encode(), _after(self.max_bytes)))
+            return len(key) + following
+        number, left, before = 0, self.max_bytes, _before()
         for character in key:
             code = ord(character)
             length = 1 + (code >= FIRST[2]) + (code >= FIRST[3]) + (code >= FIRST[4])
             if code in SURROGATES or length > left:
                 return None
-            number += 1 + sum(CHARACTERS[shorter] * texts(left - shorter) for shorter in range(1, length))
             index = code - FIRST[length] - (len(SURROGATES) if SURROGATES[-1] < code < FIRST[4] else 0)
+            number += before[length][left] + index * _texts()[left - length]
             left -= length
-            number += index * texts(left)
         return number
 
     def unrank(self, number: int) -> str:
@@ -159,7 +190,7 @@ class StringDomain:
         return "".join(found)
 
 
-SimpleDomain: TypeAlias = IntegerDomain | DateDomain | StringDomain
+SimpleDomain: TypeAlias = IntegerDomain | DateDomain | StringDomain | TruthDomain
 
 
 @dataclass(frozen=True)
@@ -171,7 +202,7 @@ class ProductDomain:
     op = "domains"
 
     def __post_init__(self) -> None:
-        kinds = (IntegerDomain, DateDomain, StringDomain)
+        kinds = (IntegerDomain, DateDomain, StringDomain, TruthDomain)
         if type(self.of) is not tuple or any(type(domain) not in kinds for domain in self.of):
             raise BadPartition("a product is one of domains: product(integers(0, 9), strings(max_bytes=8))")
         if not 1 <= len(self.of) <= MAX_COLUMNS:
@@ -217,18 +248,17 @@ KeyDomain: TypeAlias = SimpleDomain | ProductDomain
 
 def check_domain(domain: KeyDomain) -> None:
     """BadPartition unless it is a domain: what is frozen can be changed by who means to."""
-    domain.__post_init__()
+    if not isinstance(domain, TruthDomain):  # there is one of them, and nothing in it
+        domain.__post_init__()
 
 
-def contains(domain: KeyDomain, key: Key) -> bool:
-    """Whether the key is in the domain; of texts without computing which."""
-    if type(domain) is StringDomain:
-        if type(key) is not str or len(key) > domain.max_bytes:
-            return False
-        return key.isascii() or domain.rank(key) is not None
-    if type(domain) is ProductDomain:
-        fitting = type(key) is tuple and len(key) == len(domain.of)
-        return fitting and all(map(contains, domain.of, key))  # type: ignore[arg-type]
+def ranks(domain: KeyDomain, columns: Sequence[Iterable[object]]) -> Iterable[int | None]:
+    """The numbers of many keys, from the columns that they are made of; None of one that is not in it."""
+    return map(domain.rank, columns[0] if type(domain) is not ProductDomain else zip(*columns, strict=True))
+
+
+def contains(domain: KeyDomain, key: object) -> bool:
+    """Whether the key is in the domain."""
     return domain.rank(key) is not None
 
 
@@ -245,6 +275,24 @@ def _texts() -> Sequence[int]:
             1 + sum(many * counts[n - length] for length, many in CHARACTERS.items() if length <= n)
         )
     return counts
+
+
+@cache
+def _after(max_bytes: int) -> Sequence[int]:
+    """How many texts can follow the first character of one byte, the second, and so on."""
+    return tuple(texts(left) for left in range(max_bytes - 1, -1, -1))
+
+
+@cache
+def _before() -> dict[int, Sequence[int]]:
+    """By a character's length and what is left: itself, and the texts that begin with a shorter one."""
+    return {
+        length: [
+            1 + sum(CHARACTERS[shorter] * texts(left - shorter) for shorter in range(1, length))
+            for left in range(MAX_BYTES + 1)
+        ]
+        for length in CHARACTERS
+    }
 
 
 def _number(number: int, size: int) -> int:

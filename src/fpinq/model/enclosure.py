@@ -74,12 +74,17 @@ def exp_multiples(rate: Fraction, largest: int, bits: int) -> Callable[[int], En
 
 
 def ln(x: Fraction, bits: int) -> Enclosure:
-    """ln x for a rational x > 0, to bits.
+    """ln x for a rational x > 0, to bits."""
+    return ln_of(x.numerator, x.denominator, bits)
 
-    With x = 2^e·z and z in (1/2, 2): ln x = e·ln 2 + 2·artanh((z − 1)/(z + 1)).
+
+def ln_of(n: int, d: int, bits: int) -> Enclosure:
+    """ln(n/d) for positive integers, to bits: they need not be in lowest terms.
+
+    With n/d = 2^e·z and z in (1/2, 2): ln(n/d) = e·ln 2 + 2·artanh((z − 1)/(z + 1)).
     """
-    e = x.numerator.bit_length() - x.denominator.bit_length()
-    n, d = x.numerator << max(-e, 0), x.denominator << max(e, 0)
+    e = n.bit_length() - d.bit_length()
+    n, d = n << max(-e, 0), d << max(e, 0)
     work = bits + abs(e).bit_length() + 8
     low, high = artanh(abs(n - d), n + d, work)
     if n < d:

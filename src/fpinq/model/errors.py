@@ -16,6 +16,8 @@ and of the public schema.
 from collections.abc import Iterable
 from fractions import Fraction
 
+from fpinq.model.visible import visible_lines
+
 # A name that is not there is compared with so many others, unless it is longer than a name is: to compare two
 # takes the square of their lengths, and others may wait while that is done.
 COMPARED, LONGEST = 100, 50
@@ -23,6 +25,10 @@ COMPARED, LONGEST = 100, 50
 
 class FpinqError(Exception):
     """Anything fpinq refuses or fails to do."""
+
+    def __str__(self) -> str:
+        # Names in it are anybody's. Not super(): a KeyError would show its message in quotes.
+        return visible_lines(Exception.__str__(self))
 
 
 class ProgramError(FpinqError):

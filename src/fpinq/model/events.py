@@ -44,7 +44,8 @@ class Registered:
 
     `contents` are hashes of its data. The budget says its notion too. An analyst
     may spend at most `caps[analyst]` of it, in its own unit, or `cap` if not
-    listed; None is no limit but the budget. A block is a root that was appended to another, `block_of`.
+    listed; None is no limit but the budget. `keys_caps` and `keys_cap` say the
+    same of its δ for keys. A block is a root that was appended to another, `block_of`.
     `read_off` says that the types of its columns were not stated but read off
     the data.
     """
@@ -60,6 +61,9 @@ class Registered:
     read_off: bool = False
     # Of tables in memory, a seal of each column (`ledger.alike`).
     columns: tuple[tuple[str, ...], ...] = ()
+    # As caps and cap, of the δ for keys.
+    keys_caps: Mapping[str, Fraction] | None = None
+    keys_cap: Fraction | None = None
 
     kind: ClassVar[str] = "root"
 
@@ -76,13 +80,25 @@ class Registered:
         block_of: str | None = None,
         read_off: bool = False,
         columns: tuple[tuple[str, ...], ...] = (),
+        keys_caps: Mapping[str, object] | None = None,
+        keys_cap: object = None,
     ) -> "Registered":
         """A root, from whatever numbers the owner wrote; BadEpsilon if they are none."""
         promised = total(budget)
-        own = {who: _cap(limit, promised) for who, limit in sorted(caps.items())} if caps else None
-        limit = None if cap is None else _cap(cap, promised)
-        hashes = tuple(sorted(set(contents)))
-        return Registered(name, shape, promised, hashes, unit, own, limit, block_of, read_off, columns)
+        return Registered(
+            name,
+            shape,
+            promised,
+            tuple(sorted(set(contents))),
+            unit,
+            {who: _cap(limit, promised) for who, limit in sorted(caps.items())} if caps else None,
+            None if cap is None else _cap(cap, promised),
+            block_of,
+            read_off,
+            columns,
+            {who: _keys_cap(cap, promised) for who, cap in sorted(keys_caps.items())} if keys_caps else None,
+            None if keys_cap is None else _keys_cap(keys_cap, promised),
+        )
 
     @property
     def amount(self) -> Fraction:
@@ -100,12 +116,30 @@ class Registered:
             return None
         return (self.caps or {}).get(analyst, self.cap)
 
+    def keys_cap_of(self, analyst: str | None) -> Fraction | None:
+        """How much of the δ for keys an analyst may spend; None if there is no limit of their own."""
+        if analyst is None:
+            return None
+        return (self.keys_caps or {}).get(analyst, self.keys_cap)
+
 
 def _cap(limit: object, promised: Total) -> Fraction:
     """A cap, in the unit of the budget that it is of."""
     if is_concentrated(promised) != (type(limit) is Rho):
         raise BadEpsilon("a root has one notion: a cap is an ε where the budget is one, and else a ρ")
     return limit.amount if isinstance(limit := total(limit), Rho) else exact_budget(limit)
+
+
+def _keys_cap(limit: object, promised: Total) -> Fraction:
+    """A cap of the δ for keys, which may be 0."""
+    if not keys_delta_of(promised):
+        raise BadEpsilon(
+            "a cap of δ is of a budget that has a δ for keys: budget=fp.approximate(…, keys_delta=…)"
+        )
+    exact = exact_budget(limit)
+    if exact >= 1:
+        raise BadEpsilon("a cap of δ must be less than 1")
+    return exact
 
 
 @dataclass(frozen=True)

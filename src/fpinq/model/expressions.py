@@ -42,6 +42,8 @@ class Type(Enum):
     TIMESTAMP = "timestamp"
     STRINGS = "strings"  # an array: select_many makes records of it, nothing else takes it
 
+    __hash__ = object.__hash__  # as it is compared: by which it is
+
     def __repr__(self) -> str:
         return self.value
 
@@ -67,11 +69,11 @@ class Schema:
 
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
-        return tuple(name for name, _ in self.columns)
+        return tuple([name for name, _ in self.columns])
 
     def types(self) -> tuple[Type, ...]:
         """The column types, in order."""
-        return tuple(type_ for _, type_ in self.columns)
+        return tuple([type_ for _, type_ in self.columns])
 
     def type_of(self, name: str) -> Type:
         """The type of a column; UnknownColumn, with the nearest name, if there is none."""
@@ -121,8 +123,8 @@ class Apply:
     nodes: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        depth = 1 + max((depth_of(a) for a in self.arguments), default=0)
-        nodes = 1 + sum(nodes_of(a) for a in self.arguments)
+        depth = 1 + max([depth_of(a) for a in self.arguments], default=0)
+        nodes = 1 + sum([nodes_of(a) for a in self.arguments])
         if depth > MAX_DEPTH or nodes > MAX_NODES:
             raise BadExpression(
                 f"expression too large: at most {MAX_DEPTH} levels and {MAX_NODES} nodes; "

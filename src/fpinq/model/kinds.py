@@ -32,7 +32,7 @@ class Primitive(ABC):
 
     @property
     @abstractmethod
-    def mechanism(self) -> Tag["laplace", "choice", "quotient"]:
+    def mechanism(self) -> Tag["laplace", "choice", "quotient", "keys"]:
         """How what is released is drawn."""
 
     @property
@@ -43,7 +43,7 @@ class Primitive(ABC):
     @property
     @abstractmethod
     def integers(self) -> int:
-        """How many integers are released."""
+        """How many integers are released; of keys, at the most."""
 
     @property
     @abstractmethod

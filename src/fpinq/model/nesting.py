@@ -7,16 +7,24 @@ from fpinq.model.expressions import Apply, Column, Literal
 from fpinq.model.partitions import Partitioning
 from fpinq.model.transformations import LiteralTable, PartOf
 
+# What no operator is in, and most of a record is made of.
+_WITHOUT = {str, int, bool, Column, Literal}
+
 
 def deepest(part: object) -> int:
     """How deeply the operators in a transformation, or in a part of one, are nested."""
-    if isinstance(part, Apply):
-        return part.depth
-    if isinstance(part, tuple):
-        return max(map(deepest, part), default=0)
-    kind: type = type(part)
-    names = _nesting_parts_of(kind)
-    return max([deepest(getattr(part, name)) for name in names]) if names else 0
+    found, waiting = 0, [part]
+    for each in waiting:  # to which it adds
+        kind: type = type(each)
+        if kind in _WITHOUT:
+            continue
+        if isinstance(each, tuple):
+            waiting += each
+        elif isinstance(each, Apply):
+            found = max(found, each.depth)
+        else:
+            waiting += [getattr(each, name) for name in _nesting_parts_of(kind)]
+    return found
 
 
 def operators_in(part: object) -> set[str]:

@@ -93,8 +93,8 @@ def show_action(action: Action) -> str:
             return f"{table} ? s"
         case AskBudget():
             return "budget ? B"
-        case AskPrice(table=table, epsilon=epsilon):  # pragma: no branch - exhaustive
-            return f"price({table}, {epsilon}) ? C"
+        case AskPrice(table=table, epsilon=epsilon, delta=delta):  # pragma: no branch - exhaustive
+            return f"price({table}, {epsilon}{'' if delta is None else f', {delta}'}) ? C"
 
 
 def _asked(query: PrimitiveQuery) -> str:

@@ -131,12 +131,16 @@ def holds(promised: Total) -> bool:
 
 
 def stated(given: object) -> object:
-    """What a text says, where it names a notion: "rho 1/50", or "epsilon 1 delta 1e-9"."""
+    """What a text says, where it names a notion: "rho 1/50", "epsilon 1 delta 1e-9 keys_delta 1e-10"."""
     words = given.split() if type(given) is str else []
     said = dict(zip(words[::2], words[1::2], strict=False))
     if len(words) == 2 and "rho" in said:
         return Rho(rho(said["rho"]))
-    if len(words) == 4 and said.keys() == {"epsilon", "delta"}:
+    if len(words) == 2 * len(said) and {"epsilon", "delta"} <= said.keys() <= {
+        "epsilon",
+        "delta",
+        "keys_delta",
+    }:
         return approximate(**said)
     return given
 

@@ -89,11 +89,15 @@ def type_of(expression: Expression, schema: Schema) -> Type:
         return schema.type_of(expression.name)
     if isinstance(expression, Literal):
         return expression.type
-    operator = OPERATORS.get(expression.operator)
-    if operator is None:
+    if expression.operator not in OPERATORS:
         name = expression.operator
         raise BadExpression(f"unknown operator {name!r}{suggest(name, OPERATORS)}")
-    given = tuple([type_of(argument, schema) for argument in expression.arguments])
+    return type_applied(expression, tuple([type_of(argument, schema) for argument in expression.arguments]))
+
+
+def type_applied(expression: Apply, given: tuple[Type, ...]) -> Type:
+    """The type of an operator applied to arguments of these types; a typed error if it takes none such."""
+    operator = OPERATORS[expression.operator]
     if operator.literal or operator.variadic:
         _check_literals(expression, operator)
     asked = given[:2] if operator.variadic else given

@@ -1,7 +1,8 @@
 """Primitive queries: what is measured, how much one record can change it, and what is released.
 
 What everybody must know of a query is in `kinds`. Here are those that get
-noise, and the closed set of all; those that choose by scores are in `choices`.
+noise, and the closed set of all; those that choose by scores are in `choices`,
+those that find keys in `discovery`.
 
 The *sensitivity* is the most that one record can change the integers: in L1
 where discrete Laplace noise is added to every one of them (in L2 where it is
@@ -22,6 +23,11 @@ from fpinq.model.choices import Ranks as Ranks
 from fpinq.model.clamps import Clamp, check_clamp
 from fpinq.model.crossing import MAX_DEGREE as MAX_DEGREE
 from fpinq.model.crossing import CrossMoments as CrossMoments
+from fpinq.model.discovery import MAX_BITS_AT_RHO as MAX_BITS_AT_RHO
+from fpinq.model.discovery import Discovery as Discovery
+from fpinq.model.discovery import Sparse as Sparse
+from fpinq.model.discovery import Spread as Spread
+from fpinq.model.discovery import Stable as Stable
 from fpinq.model.errors import BadQuery
 from fpinq.model.expressions import Apply, Expression, Literal, Schema
 from fpinq.model.frozen import dataclass
@@ -443,9 +449,9 @@ class Balance(Primitive):
 
     def parts(self, measured: Integers) -> Parts:
         """Σq and Σ(Q − q), exactly, from the statistic."""
-        sums = dense(self.statistic, measured)
         if self.about is None:
-            return Parts(sums[1], sums[0])
+            return Parts(measured.get(1, 0), measured.get(0, 0))
+        sums = dense(self.statistic, measured)
         width, r, start = self.of.width, self.about.denominator, self._offset(self.of.lower)
         records, total = sum(sums) // width**2, (sums[1] + 2 * sums[2]) // (2 * width)  # n, Σ(x − lower)
         above = r * r * sums[2] + 2 * r * start * total + start * start * records
@@ -474,6 +480,8 @@ SimpleQuery = (
     | Depth
     | Choice
     | Balance
+    | Sparse
+    | Stable
 )
 
 
@@ -502,9 +510,13 @@ class Several:
             raise BadQuery(f"the weight of a query is a whole number, 1 to {MAX_SHARE}")
         for query in self.of:
             query.check(schema)
+            if isinstance(query, Discovery):
+                raise BadQuery("keys are found by a query alone: how many integers it releases is not fixed")
 
 
 PrimitiveQuery = SimpleQuery | Several
+# Those that find keys.
+FINDING = frozenset({Sparse, Stable})
 
 
 def simple(query: PrimitiveQuery) -> tuple[SimpleQuery, ...]:

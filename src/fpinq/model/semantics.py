@@ -26,16 +26,25 @@ from fpinq.model.actions import (
     Query,
     Silent,
 )
-from fpinq.model.closed import check_closed
+from fpinq.model.closed import check_closed, each_once
 from fpinq.model.environments import Names, Numbered, TableVariable, bind, bind_all, check_number
+from fpinq.model.epsilon import delta as exact_delta
 from fpinq.model.errors import BadPartition, BadQuery, BadTransformation, UnknownTable
 from fpinq.model.expressions import Schema, is_text
 from fpinq.model.frozen import dataclass
 from fpinq.model.maps import Each
-from fpinq.model.notions import Amount, Rho, Total, amount_of, asked_at
+from fpinq.model.notions import ZERO, Amount, Rho, Total, amount_of, asked_at
 from fpinq.model.notions import total as exact_total
-from fpinq.model.plans import Plan, RootTable, Shape, Term, apply, bounded_stability
-from fpinq.model.queries import PrimitiveQuery, simple
+from fpinq.model.plans import Flatten, Plan, RootTable, Shape, Term, apply, bounded_stability
+from fpinq.model.queries import (
+    FINDING,
+    MAX_BITS_AT_RHO,
+    Discovery,
+    PrimitiveQuery,
+    Sparse,
+    Stable,
+    simple,
+)
 from fpinq.model.transformations import Partitioning, PartOf, check_partitioning, checked_schema, parts_of
 
 
@@ -115,7 +124,8 @@ class Told:
 class Measure:
     """One answer per part, drawn at ε or ρ from the table or its parts: for the engine and the mechanism.
 
-    There is a query for each part, or one that is the same for all of them.
+    There is a query for each part, or one that is the same for all of them. delta is
+    charged beside, for keys that nobody knew.
     """
 
     plan: Plan
@@ -123,6 +133,7 @@ class Measure:
     by: Partitioning | None
     queries: tuple[PrimitiveQuery, ...]
     epsilon: Amount
+    delta: Fraction = ZERO
 
     @property
     def parts(self) -> int:
@@ -182,7 +193,9 @@ def step_closed(c: Configuration, action: Action) -> Transition:
         case Query():
             table = c.table(action.table)
             measured = measure(table, action)
-            charged = books.charge(c.accounts, table.sensitivity, measured.epsilon)
+            if measured.delta:
+                check_distance(c.accounts, table.sensitivity, measured.queries)
+            charged = books.charge(c.accounts, table.sensitivity, measured.epsilon, measured.delta)
             if books.fits(c.accounts, charged):
                 return query(c, measured, charged)
             return query_bottom(c, charged)
@@ -253,6 +266,7 @@ def query(c: Configuration, measured: Measure, charged: Accounts) -> Transition:
     With a partitioning it is a fresh partition whose parts are asked once each:
     their counters reach ε together, the maximum grows by ε, v·ε is forwarded. Where
     the root has a notion of its own, so it is in its book, at κ for ε (`books`).
+    What finds keys that nobody knew is charged δ in the root's book for that, too.
     """
     return Transition(Rule.QUERY, measured, Configuration(c.environment, charged))
 
@@ -279,21 +293,24 @@ def ask_scale(c: Configuration, action: AskScale) -> Transition:
 
 
 def ask_budget(c: Configuration) -> Transition:
-    """Ask budget: what is left at every root.
+    """Ask budget: what is left at every root, and of every δ for keys.
 
     ⟨P, E, C⟩ ── B − C ──▸ ⟨P′, E, C⟩
     """
     left = {root.name: amount for root, amount in accounts.remaining(c.accounts).items()}
-    return Transition(Rule.ASK_BUDGET, Told(left), c)
+    return Transition(Rule.ASK_BUDGET, Told(left | books.left_for_keys(c.accounts)), c)
 
 
 def ask_price(c: Configuration, action: AskPrice) -> Transition:
-    """Ask price: what a query of t at ε or ρ would add to every root now.
+    """Ask price: what a query of t at ε or ρ, and a δ, would add to every root now, and to every δ for keys.
 
-    ⟨P, E, C⟩ ── charge(C, v, ε) − C ──▸ ⟨P′, E, C⟩
+    ⟨P, E, C⟩ ── charge(C, v, ε, δ) − C ──▸ ⟨P′, E, C⟩
     """
-    added = books.price(c.accounts, c.table(action.table).sensitivity, asked_at(action.epsilon))
-    return Transition(Rule.ASK_PRICE, Told({root.name: amount for root, amount in added.items()}), c)
+    v, at = c.table(action.table).sensitivity, asked_at(action.epsilon)
+    added = {root.name: amount for root, amount in books.price(c.accounts, v, at).items()}
+    if action.delta is not None:
+        added |= books.price_for_keys(c.accounts, v, at, exact_delta(action.delta))
+    return Transition(Rule.ASK_PRICE, Told(added), c)
 
 
 # ── side conditions ──────────────────────────────────────────────────────────────────
@@ -302,6 +319,8 @@ def ask_price(c: Configuration, action: AskPrice) -> Transition:
 def measure(table: Table, action: Query) -> Measure:
     """What a query measures; a ProgramError if it makes no sense on this table."""
     exact = asked_at(action.epsilon)
+    if not FINDING.isdisjoint(map(type, action.queries)):
+        return find(table, action, exact)
     schema = rows(table, "query")
     if action.by is not None:
         check_partitioning(action.by, schema)
@@ -309,17 +328,60 @@ def measure(table: Table, action: Query) -> Measure:
         raise BadQuery(
             f"one query for each part, or one for all: {action.parts} part(s), {len(action.queries)} queries"
         )
-    for primitive in action.queries:
+    for primitive in each_once(action.queries):
         primitive.check(schema)
         if isinstance(exact, Rho):
             check_at_rho(primitive)
     return Measure(table.plan, schema, action.by, action.queries, exact)
 
 
+def find(table: Table, action: Query, exact: Amount) -> Measure:
+    """What a query that finds keys measures: of a table of rows, or of persons, of whom it says which rows.
+
+    A person is one record here, however many rows: the plan has the keys that the person counts in.
+    """
+    query, *others = action.queries
+    if others or not isinstance(query, Discovery):
+        raise BadQuery("keys are found by one query, which is the same for all parts")
+    if isinstance(exact, Rho):
+        check_at_rho(query)
+    if query.spread is None:
+        schema = rows(table, "query")
+        if action.by is not None:
+            check_partitioning(action.by, schema)
+        query.check(schema)
+        return Measure(table.plan, schema, action.by, action.queries, exact, query.delta)
+    if action.by is not None:
+        raise BadQuery("persons are in no parts: partition their rows, or find their keys, not both")
+    query.check(apply(Flatten(query.spread.body), [table.shape]))
+    flatten = Flatten(query.body)
+    return Measure(
+        Term(flatten, (table.plan,)), apply(flatten, [table.shape]), None, action.queries, exact, query.delta
+    )
+
+
+def check_distance(charged: Accounts, sensitivity: Sensitivity, queries: Sequence[PrimitiveQuery]) -> None:
+    """BadQuery unless the threshold of keys nobody knew is right for what one record can change.
+
+    tail(τ − 1) ≤ δ alone is right where that is 1: one record of a root may be S records here.
+    """
+    scale = accounts.scaling_factor(charged, sensitivity)
+    for query in queries:
+        if isinstance(query, Stable) and query.distance < scale:
+            raise BadQuery(
+                f"one record may change {scale} records of this table: the keys that are found must be "
+                f"safe at that distance, not at {query.distance} (fp.discover does so by itself)"
+            )
+
+
 def check_at_rho(query: PrimitiveQuery) -> None:
     """BadQuery if a query has no mechanism at ρ."""
     if any(each.mechanism == "quotient" for each in simple(query)):
         raise BadQuery("a balance is asked at an ε: at ρ ask for moments")
+    if isinstance(query, Sparse) and query.domain.size.bit_length() > MAX_BITS_AT_RHO:
+        raise BadQuery(
+            f"at ρ a domain has fewer than 2^{MAX_BITS_AT_RHO} keys: shorter texts, or ask at an ε"
+        )
 
 
 def rows(table: Table, what: str) -> Schema:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from fpinq.model.accounts import Accounts, Root, charged, paid
 from fpinq.model.actions import Action, AskBudget, Query
-from fpinq.model.books import charged_for_keys, paid_for_keys
+from fpinq.model.books import FOR_KEYS, charged_for_keys, paid_for_keys
 from fpinq.model.books import opened as opened_books
 from fpinq.model.closed import check_closed
 from fpinq.model.environments import Numbered, TableVariable, bind, unbind
@@ -57,7 +57,6 @@ NOWHERE = Configuration({}, Accounts({}))
 # A root's name and an analyst's, or "" for the root itself: where a charge goes. What a root has for keys is
 # an account of its own, under a name that no other root has then.
 Account = tuple[str, str]
-FOR_KEYS = " δ"
 # What is spent and the total, in units.
 Amounts = tuple[int, int]
 
@@ -111,7 +110,9 @@ class Budgets:
         if root is not None:
             return root.cap_of(analyst) if analyst else root.amount
         root = self.roots.get(name.removesuffix(FOR_KEYS))
-        return None if root is None or analyst else root.keys_delta or None
+        if root is None or not root.keys_delta:
+            return None
+        return root.keys_cap_of(analyst) if analyst else root.keys_delta
 
 
 class Decision(NamedTuple):
@@ -293,9 +294,8 @@ def after(budgets: Budgets, session: Session, transition: Transition) -> Decisio
             name = root + FOR_KEYS
             cost[name], taken[name] = delta, units(paid_for_keys(accounts, Root(root)))
             more[name] = taken[name] - session.taken.get(name, 0)
-    then = Session(
-        session.analyst, transition.configuration, updated(session.taken, taken), session.queries + 1
-    )
+    all_taken = updated(session.taken, taken) if taken else session.taken
+    then = Session(session.analyst, transition.configuration, all_taken, session.queries + 1)
     return Decision(then, spend(budgets, session.analyst, more), transition, cost)
 
 
@@ -324,9 +324,13 @@ class Left(Mapping[Root, Fraction]):
         return min(limit, less(cap, by_others(budgets, (root.name, self._analyst or ""), self._taken)))
 
     def for_keys(self, root: Root) -> Fraction:
-        """What the others leave it of a root's δ."""
-        account = (root.name + FOR_KEYS, "")
-        return less(self._budgets.roots[root.name].keys_delta, by_others(self._budgets, account, self._taken))
+        """What the others leave it of a root's δ, and of its analyst's cap of that."""
+        budgets, promised, name = self._budgets, self._budgets.roots[root.name], root.name + FOR_KEYS
+        limit = less(promised.keys_delta, by_others(budgets, (name, ""), self._taken))
+        cap = promised.keys_cap_of(self._analyst)
+        if cap is None:
+            return limit
+        return min(limit, less(cap, by_others(budgets, (name, self._analyst or ""), self._taken)))
 
     def __contains__(self, root: object) -> bool:
         since, names = self._budgets.since, self._budgets.names
@@ -540,11 +544,15 @@ def check_same(known: Registered, root: Registered, *, but_shape: bool = False) 
         ("budget", known.budget, root.budget),
         ("unit", known.unit, root.unit),
         ("columns", known.shape, known.shape if but_shape else root.shape),
-        ("caps", (known.caps or {}, known.cap), (root.caps or {}, root.cap)),
+        ("caps", _caps(known), _caps(root)),
     ):
         if recorded != given:
             shown = "see fpinq ledger show" if what in ("columns", "caps") else str(recorded)
             raise RegisteredDifferently(root.name, what, shown)
+
+
+def _caps(root: Registered) -> tuple[object, ...]:
+    return root.caps or {}, root.cap, root.keys_caps or {}, root.keys_cap
 
 
 def changed(budgets: Budgets, event: Event) -> dict[Account, Amounts]:

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from math import comb, prod
 
 from fpinq.model.clamps import Clamp, quantise
-from fpinq.model.expressions import Row
+from fpinq.model.domains import KeyDomain, ranks
+from fpinq.model.expressions import Expression, Row
 from fpinq.model.frozen import dataclass
+from fpinq.model.operators import evaluate
 
 # The exact statistic of a bag: coordinate ↦ total. Coordinates that are not there are 0.
 Integers = Mapping[int, int]
@@ -109,6 +111,32 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Support:
+    """How many records have each key of a domain: φ(r) is 1 at the number of r's key, if the domain has it.
+
+    Sparse: of a domain of any size, there is what the records have.
+    """
+
+    of: tuple[Expression, ...]
+    domain: KeyDomain
+
+    @property
+    def clamps(self) -> tuple[Clamp, ...]:
+        """What is evaluated on every record, and clamped."""
+        return ()
+
+    @property
+    def coordinates(self) -> range:
+        """The coordinates, those that no record adds to included."""
+        return range(self.domain.size)
+
+    def contribution(self, row: Row) -> Integers:
+        """φ(r)."""
+        (number,) = ranks(self.domain, [[evaluate(expression, row)] for expression in self.of])
+        return {} if number is None else {number: 1}
+
+
+@dataclass(frozen=True)
 class Monomials:
     """Products of several clamps: φ(r)ₖ = Π tᵢ^eₖᵢ, tᵢ = xᵢ − lowerᵢ; nothing where any of them is null."""
 
@@ -138,7 +166,7 @@ class Monomials:
         return prod(clamp.width**e for clamp, e in zip(self.of, powers, strict=True))
 
 
-Statistic = Records | Totals | Bernstein | Points | Monomials
+Statistic = Records | Totals | Bernstein | Points | Support | Monomials
 
 
 def alike(statistics: Sequence[Statistic], parts: int) -> Sequence[Statistic]:
@@ -148,7 +176,8 @@ def alike(statistics: Sequence[Statistic], parts: int) -> Sequence[Statistic]:
 
 def size(statistic: Statistic) -> int:
     """How many coordinates there are; more than `len` may count."""
-    return statistic.coordinates.stop - statistic.coordinates.start
+    coordinates = statistic.coordinates
+    return coordinates.stop - coordinates.start
 
 
 def dense(statistic: Statistic, integers: Integers) -> list[int]:

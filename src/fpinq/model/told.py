@@ -20,7 +20,8 @@ class Told:
 
     def tell(self, value: Expression) -> bool:
         """Whether all that a value sees of the record, or of the side, are these keys of it."""
-        return self._look(value)[1]
+        of_the_other = isinstance(value, Column) and not value.name.startswith(self._side)
+        return of_the_other or self._look(value)[1]
 
     def _look(self, value: Expression) -> tuple[int, bool]:
         """The number of an expression, and whether the keys tell it."""

@@ -31,6 +31,7 @@ from fpinq.model.expressions import (
     Type,
     Value,
     checked_value,
+    classes_of,
     is_text,
 )
 from fpinq.model.frozen import dataclass
@@ -470,7 +471,9 @@ class Join:
 
     def _is_told(self, side: str, keys: tuple[Expression, ...]) -> bool:
         known = Told([_beside(side, key) for key in keys], side)
-        return all(known.tell(value) for _, value in self.record)
+        # What is of the right usually comes last, and the first that is not told decides.
+        record = self.record if side == "l." else reversed(self.record)
+        return all(known.tell(value) for _, value in record)
 
     def shape(self, left: Schema, right: Schema) -> Schema:
         for side in (self.left, self.right):
@@ -507,8 +510,8 @@ class PartOf(_OfOne):
 
 def joined_schema(left: Schema, right: Schema) -> Schema:
     """The schema that a join's record sees."""
-    lefts = tuple((f"l.{name}", type_) for name, type_ in left.columns)
-    return Schema((*lefts, *((f"r.{name}", type_) for name, type_ in right.columns)))
+    lefts = [(f"l.{name}", type_) for name, type_ in left.columns]
+    return Schema((*lefts, *[(f"r.{name}", type_) for name, type_ in right.columns]))
 
 
 def every_column(schema: Schema) -> tuple[Expression, ...]:
@@ -542,17 +545,17 @@ def check_count(count: object, what: str) -> None:
 
 def checked_schema(columns: tuple[tuple[str, Type], ...]) -> Schema:
     names = [name for name, _ in columns]
-    if not names or len(set(names)) != len(names) or not all(type(n) is str and n for n in names):
+    if not names or classes_of(names) != {id(str)} or len(set(names)) != len(names) or "" in names:
         raise BadTransformation("a table needs one or more columns with different names")
-    if not all(is_text(name) for name in names):
+    if not is_text("".join(names)):
         raise BadTransformation("the name of a column is Unicode text: one has a lone surrogate")
-    if any(type_ not in COLUMN_TYPES for _, type_ in columns):
+    if not {type_ for _, type_ in columns}.issubset(COLUMN_TYPES):
         raise BadTransformation("an array is not a column: make records of it with select_many")
     return Schema(columns)
 
 
 def _record_schema(record: Fields, table: Schema, *, empty: bool = False) -> Schema:
-    columns = tuple((name, type_of(value, table)) for name, value in record)
+    columns = tuple([(name, type_of(value, table)) for name, value in record])
     return Schema(()) if empty and not columns else checked_schema(columns)
 
 

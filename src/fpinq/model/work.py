@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
+from math import ceil
 from typing import NamedTuple
 from weakref import ref
 
@@ -37,8 +38,8 @@ from fpinq.model.plans import (
     Transformation,
     bounded_stability,
 )
-from fpinq.model.queries import PrimitiveQuery, Several, SimpleQuery, simple
-from fpinq.model.statistics import Monomials, Points, size
+from fpinq.model.queries import PrimitiveQuery, Several, SimpleQuery, Sparse, simple
+from fpinq.model.statistics import Monomials, Points, Statistic, Support, size
 from fpinq.model.transformations import (
     Aggregate,
     Aggregates,
@@ -71,8 +72,13 @@ from fpinq.model.transformations import (
 
 # Units for a grid point that a mechanism looks at: it is Python's work, whichever the engine.
 POINT = 2_000
+# How many bits of a key's number are reckoned with in that time: of a text of 1,024 bytes there are 8,192.
+BITS_OF_KEY = 64
 # How many times that it is to choose at ρ, where all weights are reckoned, for fractions of 18 digits.
 WEIGHED = 12
+# So many points is a key that nobody has and that is shown: a logarithm of as many digits as its number has,
+# which is the third power of them; and as often as that at ρ, where a tail is a long sum.
+NOBODYS, NOBODYS_AT_RHO = 100, 300
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,9 @@ class Bounds:
         scans = _scans(queries)
         return Work(
             scans * record.units + _asked(self._costs, record, by, queries, weighed),
-            scans * whole.units + _asked(self._costs, whole, by, queries, weighed),
+            scans * whole.units
+            + _asked(self._costs, whole, by, queries, weighed)
+            + POINT * _nobodys(queries, parts_of(by) // len(queries), NOBODYS_AT_RHO if weighed else 1),
         )
 
 
@@ -471,7 +479,8 @@ def _evaluated(costs: Costs, lengths: Lengths, queries: Sequence[SimpleQuery]) -
         clamps |= Counter(statistic.clamps)
     products = sum(size(statistic) for statistic in statistics if isinstance(statistic, Monomials))
     units = sum(number * costs.clamp(clamp, lengths) for clamp, number in clamps.items())
-    return units + CLAMPED * costs.clamped * products
+    keys = sum(_by(costs, each.of, lengths) for each in statistics if isinstance(each, Support))
+    return units + keys + CLAMPED * costs.clamped * products
 
 
 def _lengths_of(keys: Keys) -> Iterable[int]:
@@ -482,13 +491,17 @@ def _lengths_of(keys: Keys) -> Iterable[int]:
 def _points(rows: int, queries: Sequence[PrimitiveQuery], parts_each: int, weight: int) -> int:
     """How many grid points the mechanisms look at: a row has one, and the grid has only so many.
 
-    One that is chosen among counts as often as its weight says.
+    One that is chosen among counts as often as its weight says. A key is a point, too, and counts
+    as often as its number is long.
     """
     each = [
         [
-            (one.passes * (weight if one.mechanism == "choice" else 1), size(one.statistic))
+            (
+                one.passes * (weight if one.mechanism == "choice" else 1) * _long(one.statistic),
+                size(one.statistic),
+            )
             for one in simple(query)
-            if isinstance(one.statistic, Points)
+            if isinstance(one.statistic, Points | Support)
         ]
         for query in queries
     ]
@@ -496,3 +509,20 @@ def _points(rows: int, queries: Sequence[PrimitiveQuery], parts_each: int, weigh
         rows * max(sum(passes for passes, _ in of_part) for of_part in each),
         parts_each * sum(passes * points for of_part in each for passes, points in of_part),
     )
+
+
+def _nobodys(queries: Sequence[PrimitiveQuery], parts_each: int, weight: int) -> int:
+    """The points of keys that no record has: of every part as many as are expected to be shown, and one."""
+    each = [
+        NOBODYS + query.expected * (NOBODYS + _long(query.statistic) ** 3) * weight
+        for query in queries
+        if isinstance(query, Sparse)
+    ]
+    return ceil(parts_each * sum(each))
+
+
+def _long(statistic: Statistic) -> int:
+    """How often a point counts: the number of a key can be long."""
+    if not isinstance(statistic, Support):
+        return 1
+    return 1 + statistic.domain.size.bit_length() // BITS_OF_KEY

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fpinq.noise.exponential import ExponentialMechanism
     from fpinq.noise.gaussian import DiscreteGaussian
-    from fpinq.noise.laplace import DiscreteLaplace, sample, sample_many
+    from fpinq.noise.laplace import DiscreteLaplace, sample, sample_each, sample_many
     from fpinq.noise.permute_and_flip import PermuteAndFlip
-    from fpinq.noise.quotient import Quotient
+    from fpinq.noise.quotient import Quotient, choose_each
     from fpinq.noise.selection import Choice, Run, singles
     from fpinq.noise.sparse import SparseHistogram
     from fpinq.noise.stability import StabilityHistogram
@@ -37,7 +37,9 @@ __all__ = [
     "Run",
     "SparseHistogram",
     "StabilityHistogram",
+    "choose_each",
     "sample",
+    "sample_each",
     "sample_many",
     "singles",
 ]
@@ -45,9 +47,9 @@ __all__ = [
 _PLACES = {
     "exponential": ("ExponentialMechanism",),
     "gaussian": ("DiscreteGaussian",),
-    "laplace": ("DiscreteLaplace", "sample", "sample_many"),
+    "laplace": ("DiscreteLaplace", "sample", "sample_each", "sample_many"),
     "permute_and_flip": ("PermuteAndFlip",),
-    "quotient": ("Quotient",),
+    "quotient": ("Quotient", "choose_each"),
     "selection": ("Choice", "Run", "singles"),
     "sparse": ("SparseHistogram",),
     "stability": ("StabilityHistogram",),

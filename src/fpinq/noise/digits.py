@@ -110,12 +110,17 @@ class Step:
     thresholds: tuple[int, ...]
 
 
+def steps(scale: Fraction, digits: int = 0) -> tuple[Step, ...]:
+    """The words of a draw at scale, from the tail to the lowest digit: of so many digits, or as it needs."""
+    return _steps(*scale.as_integer_ratio(), digits)
+
+
 @lru_cache(maxsize=512)
-def steps(scale: Fraction) -> tuple[Step, ...]:
-    """The words of a draw at scale, from the tail to the lowest digit."""
+def _steps(above: int, below: int, least: int) -> tuple[Step, ...]:
+    """The same; two integers are found sooner than a fraction."""
     digits: list[Step] = []
-    exponent = 1 / scale
-    while exponent < TAIL_EXPONENT:
+    exponent = Fraction(below, above)
+    while exponent < TAIL_EXPONENT or len(digits) < least:
         digits.append(digit_step(Digit(exponent)))
         exponent *= BASE
     return (Step(Tail(exponent), (0,)), *reversed(digits))

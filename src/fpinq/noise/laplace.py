@@ -22,7 +22,9 @@ drawn above a scale of about 2^54, take longer to add).
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from struct import iter_unpack
 from typing import TYPE_CHECKING, Self
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from fpinq.noise.symmetric import Integers
 
 LARGEST_SCALE = 1 << 1024
-CHUNK = 1 << 14
+CHUNK = 1 << 12
 MACHINE_DIGITS = 20
 """Digits that machine integers hold with room to spare: 8^20 = 2^60."""
 
@@ -127,8 +129,9 @@ def sample(scale: Fraction, source: RandomBytes = SYSTEM) -> int:
     value, words = 0, steps(checked(scale))
     read = iter_unpack("<Q", source(WORD_BYTES * len(words)))
     for step, (word,) in zip(words, read, strict=True):
-        u = word >> 1
-        size = sum([u < threshold for threshold in step.thresholds])
+        u, size = word >> 1, 0
+        for threshold in step.thresholds:
+            size += u < threshold
         if u in step.thresholds:
             size = magnitude(step.part, Uniform(u, MAGNITUDE_BITS), source)
         value = (value << DIGIT_BITS) + size * (1 - 2 * (word & 1))
@@ -144,44 +147,78 @@ def sample_many(scale: Fraction, n: int, source: RandomBytes = SYSTEM) -> "Integ
     """
     import numpy as np
 
-    words = steps(checked(scale))
-    starts = range(0, number_of_draws(n), CHUNK)
-    chunks = [draw_chunk(words, min(CHUNK, n - start), source) for start in starts]
+    words, starts = steps(checked(scale)), range(0, number_of_draws(n), CHUNK)
+    table = _thresholds(*scale.as_integer_ratio(), 0)[:, :, None]
+    chunks = [draw_chunk(table, [words], min(CHUNK, n - start), source) for start in starts]
     return np.concatenate(chunks) if chunks else np.zeros(0, dtype=np.int64)
 
 
-def draw_chunk(words: tuple[Step, ...], n: int, source: RandomBytes) -> "Integers":
-    """n draws at once. The words come step by step: all tails first, all lowest digits last."""
+def sample_each(
+    scales: Sequence[Fraction], numbers: Sequence[int], source: RandomBytes = SYSTEM
+) -> "Integers":
+    """Independent draws of `sample`, one for each number: at the scale that has it.
+
+    All have as many words as the largest scale needs: digits that are 0, but for a tie, come first.
+    """
     import numpy as np
 
-    tail, *digits = words
-    beyond = draw_step(tail, n, source)
-    value: Integers = np.zeros(n, dtype=np.int64 if len(digits) <= MACHINE_DIGITS else object)
-    for step in digits:
+    words, table = _words(tuple([checked(scale).as_integer_ratio() for scale in scales]))
+    chunks = [numbers[start : start + CHUNK] for start in range(0, len(numbers), CHUNK)]
+    return np.concatenate(
+        [draw_chunk(table[:, :, chunk], [words[i] for i in chunk], len(chunk), source) for chunk in chunks]
+    )
+
+
+def draw_chunk(
+    table: "Integers", words: Sequence[tuple[Step, ...]], n: int, source: RandomBytes
+) -> "Integers":
+    """n draws at once, all of the same words or each of its own: all tails come first, lowest digits last."""
+    import numpy as np
+
+    length = table.shape[1]
+    read = np.frombuffer(source(WORD_BYTES * length * n), dtype="<u8").reshape(length, n)
+    u = read >> np.uint64(1)
+    size: Integers = np.add.reduce((u < table).view(np.int8), axis=0, dtype=np.int8)
+    tied, beyond = u == table, dict[int, int]()
+    for word, i in np.argwhere(tied.any(axis=0)).tolist() if tied.any() else ():
+        part = words[i % len(words)][word].part
+        refined = magnitude(part, Uniform(int(u[word, i]), MAGNITUDE_BITS), source)
+        if word:
+            size[word, i] = refined
+        else:
+            beyond[i] = refined  # a tail is 0 unless it tied
+    size *= 1 - 2 * (read & np.uint64(1)).astype(np.int8)
+    value: Integers = np.zeros(n, dtype=np.int64 if length <= MACHINE_DIGITS + 1 else object)
+    for digit in size[1:]:
         value <<= DIGIT_BITS
-        value += draw_step(step, n, source)
-    if beyond.any():
-        value = value.astype(object) + beyond.astype(object) * BASE ** len(digits)
+        value += digit
+    if any(beyond.values()):
+        value = value.astype(object)
+        for i, tail in beyond.items():
+            value[i] += tail * (1 - 2 * int(read[0, i] & 1)) * BASE ** (length - 1)
     return value
 
 
-def draw_step(step: Step, n: int, source: RandomBytes) -> "Integers":
-    """n independent draws of a part: signed bytes, or Python integers after a tie in the tail."""
+@lru_cache(maxsize=64)
+def _words(scales: tuple[tuple[int, int], ...]) -> tuple[list[tuple[Step, ...]], "Integers"]:
+    """The words of a draw at each scale, as many of each, and their thresholds."""
     import numpy as np
 
-    words = np.frombuffer(source(WORD_BYTES * n), dtype="<u8")
-    u = words >> np.uint64(1)
-    thresholds = np.array(step.thresholds, dtype=np.uint64)[:, None]
-    size: Integers = np.add.reduce((u < thresholds).view(np.int8), axis=0, dtype=np.int8)
-    tied = u == thresholds
-    ties = np.flatnonzero(tied.any(axis=0)).tolist() if tied.any() else ()
-    for i in ties:
-        refined = magnitude(step.part, Uniform(int(u[i]), MAGNITUDE_BITS), source)
-        if refined >= BASE:
-            size = size.astype(object)
-        size[i] = refined
-    sign = (words & np.uint64(1)).astype(np.int8)
-    return size * (1 - 2 * sign)
+    digits = max(len(steps(Fraction(*scale))) for scale in scales) - 1
+    words = [steps(Fraction(*scale), digits) for scale in scales]
+    return words, np.stack([_thresholds(*scale, digits) for scale in scales], axis=2)
+
+
+@lru_cache(maxsize=512)
+def _thresholds(above: int, below: int, digits: int) -> "Integers":
+    """Those of every word of a draw at a scale, by number; 0, which nothing is below, after the last."""
+    import numpy as np
+
+    words = steps(Fraction(above, below), digits)
+    found = np.zeros((BASE - 1, len(words)), dtype=np.uint64)
+    for word, step in enumerate(words):
+        found[: len(step.thresholds), word] = step.thresholds
+    return found
 
 
 def checked(scale: Fraction | int) -> Fraction:

@@ -35,11 +35,11 @@ always none does (`zero_words`).
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from fpinq.model.enclosure import Enclosure, ceil_div, ceil_shift, exp_negative, ln, ln_two, power
+from fpinq.model.enclosure import Enclosure, ceil_div, ceil_shift, exp_negative, ln_of, ln_two, power
 from fpinq.model.frozen import dataclass
 from fpinq.noise.selection import Choice, Lag, Selection, lags
 from fpinq.noise.uniform import REFINEMENT_BYTES, SYSTEM, RandomBytes, Uniform, below, refine
@@ -57,6 +57,10 @@ NEGATIVE_INFINITY = float("-inf")
 
 Look: TypeAlias = "Callable[[range | Integers], tuple[Integers, Integers]]"
 """The scores and the sizes of runs of some numbers."""
+
+
+# Of how many words at a time it is decided whether one is 0: so few that this is seldom so, one in 2 to this.
+SELDOM_BITS = 4
 
 
 class Stretch(NamedTuple):
@@ -103,13 +107,30 @@ class PermuteAndFlip(Selection):
         """
         import numpy as np
 
-        drawn = zip(*(first_bytes(stretch, look, source) for stretch in stretches), strict=True)
-        numbers, scores, sizes, heads, known = map(np.concatenate, drawn)
+        drawn = [first_bytes(stretch, look, source) for stretch in stretches]
+        longer = self._most_bits(drawn)
+        numbers, scores, sizes, heads, known = map(
+            np.concatenate, zip(*(each.short(longer) for each in drawn), strict=True)
+        )
         kept = possible(scores.max() - scores, sizes, heads, self.rate, HEAD_BITS)
         rest = np.frombuffer(source(8 * len(kept)), dtype="<u8") >> (64 + known[kept] - np.uint64(bits))
         words = (heads[kept] << np.uint64(bits - HEAD_BITS)) | rest
         run, member = self._race(scores[kept], sizes[kept], words, bits, source)
         return Choice(int(numbers[kept[run]]), member)
+
+    def _most_bits(self, drawn: "Sequence[FirstBytes]") -> int | None:
+        """By how many bits the first byte of a run may be longer than its size, to win; None if any.
+
+        In powers of two, a run whose byte is 0 has a key of at most 1 and what it lies behind; and no key is
+        less than its byte's length, less that of its size and 1.
+        """
+        scores = [each.scores for each in drawn if len(each.scores)]
+        zeros = [each.scores[each.members(each.heads == 0)] for each in drawn]
+        least = [int(found.max()) for found in zeros if len(found)]
+        if not least:
+            return None
+        gap, (two_low, _) = max(int(found.max()) for found in scores) - max(least), ln_two(WORD_BITS)
+        return ceil_div(gap * self.rate.numerator << WORD_BITS, self.rate.denominator * two_low) + 2
 
     def _race(
         self, scores: "Integers", sizes: "Integers", words: "Integers", bits: int, source: RandomBytes
@@ -153,23 +174,51 @@ class PermuteAndFlip(Selection):
         return [run_mass(lagging, i, self.rate, bits) for i in range(len(lagging))]
 
 
-def first_bytes(stretch: Stretch, look: Look, source: RandomBytes) -> "tuple[Integers, ...]":
-    """The runs of a stretch that may win: numbers, scores, sizes, first bytes, how many bits are known."""
+class FirstBytes(NamedTuple):
+    """Runs of a stretch that may win: numbers, scores, sizes, first bytes, and how many bits are known."""
+
+    numbers: "range | Integers"
+    scores: "Integers"
+    sizes: "Integers"
+    heads: "Integers"
+    bits: int
+    largest: int
+
+    def members(self, there: "Integers") -> "Integers":
+        """Which of these runs are of the stretch."""
+        import numpy as np
+
+        return np.flatnonzero(there & (self.sizes > 0) & (self.sizes <= self.largest))
+
+    def short(self, longer: int | None) -> "tuple[Integers, ...]":
+        """Those whose first byte is by no more bits longer than their size, as arrays of their own."""
+        import numpy as np
+
+        there = np.ones(len(self.sizes), dtype=bool)
+        if longer is not None and longer <= HEAD_BITS:  # by more, none is
+            there = self.heads < np.minimum(self.sizes, 1 << HEAD_BITS) << (longer + 1)
+        of = self.members(there)
+        numbers = self.numbers.start + of if isinstance(self.numbers, range) else self.numbers[of]
+        known = np.full(len(of), max(self.bits, HEAD_BITS), dtype=np.uint64)
+        return numbers, self.scores[of], self.sizes[of], self.heads[of].astype(np.uint64), known
+
+
+def first_bytes(stretch: Stretch, look: Look, source: RandomBytes) -> FirstBytes:
+    """A first byte of each run of a stretch; of one that lies behind, only of those that may win."""
     import numpy as np
 
-    number = len(stretch.numbers)
-    if stretch.bits > HEAD_BITS:
-        there = np.array(zero_words(number, stretch.bits, source), dtype=np.int64)
-        heads = np.zeros(len(there), dtype=np.uint64)
+    numbers, bits = stretch.numbers, stretch.bits
+    if bits > HEAD_BITS:
+        there = np.array(zero_words(len(numbers), bits, source), dtype=np.int64)
+        heads = np.zeros(len(there), dtype=np.uint8)
     else:
-        heads = np.frombuffer(source(number), dtype=np.uint8).astype(np.uint64)
-        there = np.flatnonzero(heads < 1 << (HEAD_BITS - stretch.bits))
+        heads = np.frombuffer(source(len(numbers)), dtype=np.uint8)
+        if not bits:
+            return FirstBytes(numbers, *look(numbers), heads, bits, stretch.largest)
+        there = np.flatnonzero(heads < 1 << (HEAD_BITS - bits))
         heads = heads[there]
-    numbers = stretch.numbers.start + there if isinstance(stretch.numbers, range) else stretch.numbers[there]
-    scores, sizes = look(numbers if stretch.bits else stretch.numbers)
-    real = np.flatnonzero((sizes > 0) & (sizes <= stretch.largest))
-    known = np.full(len(real), max(stretch.bits, HEAD_BITS), dtype=np.uint64)
-    return numbers[real], scores[real], sizes[real], heads[real], known
+    numbers = numbers.start + there if isinstance(numbers, range) else numbers[there]
+    return FirstBytes(numbers, *look(numbers), heads, bits, stretch.largest)
 
 
 def words_of(number: int, bits: int, source: RandomBytes) -> list[int]:
@@ -188,16 +237,21 @@ def zero_words(number: int, bits: int, source: RandomBytes) -> list[int]:
     each J in Z, in all with |Z|·(1/B)·(1/B)^(|Z|−1)·(1 − 1/B)^(n−|Z|)/|Z|,
     which is its probability; what is left is that of no zeros at all.
     """
-    most = 1 << (bits - 1)
-    if number > most:
-        rest = zero_words(number - most, bits, source)
-        return [*zero_words(most, bits, source), *(most + i for i in rest)]
+    most = 1 << (bits - SELDOM_BITS)
+    return [
+        start + i for start in range(0, number, most) for i in _zeros(min(most, number - start), bits, source)
+    ]
+
+
+def _zeros(number: int, bits: int, source: RandomBytes) -> list[int]:
     (word,) = words_of(1, bits, source)
     one = word - ((1 << bits) - number)
     if one < 0:
         return []
-    words = words_of(number, bits, source)
-    zeros = [i for i in range(number) if i == one or not words[i]]
+    import numpy as np
+
+    drawn = np.frombuffer(source(bits // 8 * number), dtype=np.uint8).reshape(number, -1)
+    zeros = sorted({one, *np.flatnonzero(~drawn.any(axis=1)).tolist()})
     return zeros if below(len(zeros), len(zeros), source) == 0 else []
 
 
@@ -215,7 +269,8 @@ def possible(gaps: "Integers", sizes: "Integers", words: "Integers", rate: Fract
         return np.arange(len(gaps))
     of_word, of_size = lengths(words), lengths(sizes)
     lows = (of_word - 1 - of_size) * (1 << shift) + gaps * cost_low
-    after = np.where(words == 2**64 - 1, 65, lengths(words + np.uint64(1)))
+    # Of one more, which has a bit more if all bits of the word are 1. (Of all 64, one more is 0 here.)
+    after = of_word + ((words & (words + np.uint64(1))) == 0)
     after = np.where(after < bits, np.minimum(after, after + 2 - of_size), after)
     highs = after * (1 << shift) + gaps * cost_high
     return np.flatnonzero((lows <= highs.min()) | (words == 0))
@@ -256,25 +311,29 @@ def contenders(lagging: list[Lag], words: list[int], rate: Fraction, bits: int =
     return [i for i, low in enumerate(lows) if low <= least]
 
 
-def key(lag: Lag, u: Uniform, rate: Fraction, bits: int) -> tuple[Fraction | float, Fraction]:
-    """Bounds on ln X + λ·gap for V as far as u tells, to so many bits or fewer."""
-    work = bits + u.bits - u.prefix.bit_length() + lag.multiplicity.bit_length() + 16
+def key(lag: Lag, u: Uniform, rate: Fraction, bits: int) -> tuple[int | float, int]:
+    """Bounds on ln X + λ·gap for V as far as u tells, to so many bits or fewer: times λ's denominator·2^bits.
+
+    So keys of one λ, to the same bits, are compared as integers.
+    """
+    m, gap, over = lag.multiplicity, rate.numerator * lag.gap << bits, rate.denominator
+    work = bits + u.bits - u.prefix.bit_length() + m.bit_length() + 16
     one = 1 << work
-    behind = rate * lag.gap
-    low, _ = least_of(lag.multiplicity, Fraction(u.prefix, 1 << u.bits), work)
-    _, high = least_of(lag.multiplicity, Fraction(u.prefix + 1, 1 << u.bits), work)
+    low, _ = least_of(m, u.prefix, u.bits, work)
+    _, high = least_of(m, u.prefix + 1, u.bits, work)
     return (
-        behind + Fraction(ln(Fraction(low, one), bits)[0], 1 << bits) if low > 0 else NEGATIVE_INFINITY,
-        behind + Fraction(ln(Fraction(high, one), bits)[1], 1 << bits),
+        gap + ln_of(low, one, bits)[0] * over if low > 0 else NEGATIVE_INFINITY,
+        gap + ln_of(high, one, bits)[1] * over,
     )
 
 
-def least_of(m: int, v: Fraction, bits: int) -> Enclosure:
-    """1 − (1 − v)^(1/m) for 0 ≤ v ≤ 1, to bits: the least of m uniforms at its quantile v."""
-    if m == 1 or v == 1:
-        return (v.numerator << bits) // v.denominator, ceil_div(v.numerator << bits, v.denominator)
+def least_of(m: int, v: int, known: int, bits: int) -> Enclosure:
+    """1 − (1 − v/2^known)^(1/m), to bits: the least of m uniforms, at a quantile of so many known bits."""
+    whole = 1 << known
+    if m == 1 or v == whole:
+        return (v << bits) >> known, ceil_shift(v << bits, known)
     one = 1 << bits
-    log_low, log_high = ln(1 - v, bits)
+    log_low, log_high = ln_of(whole - v, whole, bits)
     root_low, _ = exp_negative(Fraction(-log_low, m * one), bits)
     _, root_high = exp_negative(Fraction(max(-log_high, 0), m * one), bits)
     return one - root_high, one - root_low

@@ -31,14 +31,19 @@ P[j] ≤ e^ε′·(1 + Q/L)·P′[j] ≤ e^(ε′ + Q/L)·P′[j]. ∎ (`proof/Q
 *Time.* One draw of the Laplace and one division, whatever the data.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from fpinq.model.enclosure import ceil_div
 from fpinq.model.errors import BadEpsilon, BadQuery
 from fpinq.model.frozen import dataclass
-from fpinq.noise.laplace import DiscreteLaplace, sample
+from fpinq.noise.laplace import DiscreteLaplace, sample, sample_each
 from fpinq.noise.uniform import SYSTEM, RandomBytes
+
+if TYPE_CHECKING:
+    from fpinq.noise.symmetric import Integers
 
 # Of what it costs that a divisor is exact, ε has this many times as much, or a divisor is taken to be larger.
 SPARE = 8
@@ -111,3 +116,27 @@ class Quotient:
         """The parts, neither less than its floor."""
         floors = self.floors
         return max(above, floors[0]), max(below, floors[1])
+
+
+def choose_each(
+    quotients: Sequence[Quotient],
+    numbers: Sequence[int],
+    above: "Integers",
+    below: "Integers",
+    source: RandomBytes = SYSTEM,
+) -> "Integers":
+    """j of each of many pairs of parts, drawn afresh: by the quotient whose number is the pair's.
+
+    The parts are Python integers, unless their fineness times as much, or their floor, is less than 2^62.
+    """
+    import numpy as np
+
+    facts = [(each.fineness, *each.floors, each.outcomes[0], each.outcomes[-1]) for each in quotients]
+    of_each = np.array(facts, dtype=above.dtype)[np.asarray(numbers)]
+    fineness, least_above, least_below, first, last = of_each.T
+    above, below = np.maximum(above, least_above), np.maximum(below, least_below)
+    d = fineness * (above - below) - sample_each([each.noise.scale for each in quotients], numbers, source)
+    # Of a side that is not told apart all is 0, and so may be the part: any divisor will do.
+    divisor = np.maximum(np.where(d >= 0, above, below), 1)
+    chosen: Integers = np.minimum(np.maximum(d // divisor, first), last)
+    return chosen

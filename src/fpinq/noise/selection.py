@@ -24,6 +24,7 @@ answers are to be released at multiples of a public time quantum.
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from fpinq.model.errors import BadEpsilon, BadQuery
@@ -65,7 +66,7 @@ class Selection:
         if type(self.sensitivity) is not int or self.sensitivity < 1:
             raise BadQuery("the sensitivity of integer scores must be an integer, 1 or more")
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """λ, per point of score."""
         return Fraction(self.epsilon) / (self.sensitivity * (1 if self.monotone else 2))

@@ -1,7 +1,7 @@
 """The noisy histogram over every key of a domain of any size, of which small counts are not shown.
 
 Released is {i : xᵢ + Vᵢ ≥ t} with these values, over *all* keys i of the domain, of which nearly all have
-xᵢ = 0.
+xᵢ = 0. A key is its number in the domain, 0 … N − 1 (`model.domains`).
 
 *Claim.* It is as private as the noisy histogram over all keys that it is a function of: ε of a Laplace of
 scale 1/ε, ρ of a Gaussian of σ² = 1/(2ρ). There is no δ, whatever t is and whichever keys the data has.
@@ -24,20 +24,20 @@ and with the number of those that are shown. It does not depend on the size of t
 digits of its numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from fpinq.model.domains import KeyDomain, contains
+from fpinq.model.discovery import MOST_EXPECTED
+from fpinq.model.domains import KeyDomain
 from fpinq.model.enclosure import fractions, ln
 from fpinq.model.errors import BadQuery
 from fpinq.model.frozen import dataclass
 from fpinq.model.keys import Key
 from fpinq.noise.symmetric import Symmetric, is_exact
-from fpinq.noise.uniform import SYSTEM, RandomBytes, refine, uniform
+from fpinq.noise.uniform import REFINEMENT_BYTES, SYSTEM, RandomBytes, refine, uniform
 
 EXPECTED = Fraction(1, 1000)
-MOST_EXPECTED = 10_000
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,28 @@ class SparseHistogram:
 
     def release(self, counts: Mapping[Key, int], source: RandomBytes = SYSTEM) -> dict[Key, int]:
         """The keys whose noisy counts reach t, in order. Keys that are not in the domain are left out."""
+        ranked = ((self.domain.rank(key), count) for key, count in counts.items())
+        numbered = {number: count for number, count in ranked if number is not None}
+        return {
+            self.domain.unrank(number): noisy
+            for number, noisy in self.release_numbers(numbered, source).items()
+        }
+
+    def release_numbers(
+        self,
+        counts: Mapping[int, int],
+        source: RandomBytes = SYSTEM,
+        each: Callable[[Iterable[int]], Iterable[int]] = iter,
+    ) -> dict[int, int]:
+        """The same of keys that are given, and told, as their numbers.
+
+        Whoever has only so much time passes the keys that nobody has on by `each`, one after the other.
+        """
         threshold = self.threshold
-        present = [(key, count) for key, count in counts.items() if count and contains(self.domain, key)]
-        shown = dict[Key, int]()
-        for number in passing(self.noise, threshold, self.domain.size, source):
-            shown[self.domain.unrank(number)] = threshold + self.noise.excess(threshold, source)
+        present = [(key, count) for key, count in counts.items() if count]
+        shown = dict[int, int]()
+        for number in each(passing(self.noise, threshold, self.domain.size, source)):
+            shown[number] = threshold + self.noise.excess(threshold, source)
         for (key, count), v in zip(present, self.noise.draw(len(present), source).tolist(), strict=True):
             if count + v >= threshold:
                 shown[key] = count + v
@@ -75,28 +92,41 @@ class SparseHistogram:
         return dict(sorted(shown.items()))
 
 
-def passing(noise: Symmetric, threshold: int, size: int, source: RandomBytes = SYSTEM) -> list[int]:
+def passing(noise: Symmetric, threshold: int, size: int, source: RandomBytes = SYSTEM) -> Iterator[int]:
     """The numbers below size whose noise alone reaches the threshold, each by itself."""
-    found, at = list[int](), 0
+    at = 0
     while (gap := draw_gap(noise, threshold, size - at, source)) is not None:
-        found.append(at + gap)
+        yield at + gap
         at += gap + 1
-    return found
 
 
 def draw_gap(noise: Symmetric, threshold: int, most: int, source: RandomBytes) -> int | None:
     """⌊ln U / ln(1 − P[noise ≥ threshold])⌋ for a uniform U; None if that is most or more."""
     u = uniform(64, source)
     while most:
-        rate_low, rate_high = rates(noise, threshold, u.bits)
         work = u.bits + 32
-        least = -fractions(ln(Fraction(u.prefix + 1, 1 << u.bits), work), work)[1] // rate_high
+        beyond = -fractions(ln(Fraction(u.prefix + 1, 1 << u.bits), work), work)[1]
+        if beyond >= most * rate_at_most(noise, threshold, most.bit_length() + u.bits):
+            return None
+        rate_low, rate_high = rates(noise, threshold, u.bits)
+        least = beyond // rate_high
         if least >= most:
             return None
         if u.prefix and least == -fractions(ln(Fraction(u.prefix, 1 << u.bits), work), work)[0] // rate_low:
             return max(least, 0)
-        u = refine(u, source)
+        # A gap of so many digits needs as many of U: among texts of 1,024 bytes that is 7,000 bits, at once.
+        u = refine(u, source, REFINEMENT_BYTES + max(0, least.bit_length() - u.bits) // 8)
     return None
+
+
+@lru_cache(maxsize=256)
+def rate_at_most(noise: Symmetric, threshold: int, bits: int) -> Fraction:
+    """No less than −ln(1 − p), p = P[noise ≥ threshold] < ½: 2p, of which so many digits are known.
+
+    That is enough to tell that no key is shown, nearly always. At a large ε, p has more zeros behind its
+    point than a machine has room for.
+    """
+    return 2 * fractions(noise.upper(threshold, bits), bits)[1]
 
 
 @lru_cache(maxsize=256)

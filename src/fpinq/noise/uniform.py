@@ -35,10 +35,10 @@ def uniform(bits: int, source: RandomBytes = SYSTEM) -> Uniform:
     return Uniform(int.from_bytes(source(size), "little"), 8 * size)
 
 
-def refine(u: Uniform, source: RandomBytes = SYSTEM) -> Uniform:
-    """The same real with 64 more bits known."""
-    more = int.from_bytes(source(REFINEMENT_BYTES), "little")
-    return Uniform((u.prefix << 8 * REFINEMENT_BYTES) | more, u.bits + 8 * REFINEMENT_BYTES)
+def refine(u: Uniform, source: RandomBytes = SYSTEM, size: int = REFINEMENT_BYTES) -> Uniform:
+    """The same real with 64 more bits known, or as many bytes as it says."""
+    more = int.from_bytes(source(size), "little")
+    return Uniform((u.prefix << 8 * size) | more, u.bits + 8 * size)
 
 
 def less(

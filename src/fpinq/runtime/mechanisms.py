@@ -9,6 +9,8 @@
              its share of ε. At ρ it is the exponential mechanism, at the ε whose
              square is 8ρ.
 ``quotient`` a noisy difference of two parts, divided by the exact larger one.
+``keys``     noisy counts of keys that nobody listed, where they reach a threshold
+             (`finding`).
 
 Which of them, Δ and the rest is what the query says of itself. Δ = 0 only if no
 record can change the statistic; then it is what it is without records, and what
@@ -21,15 +23,25 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fpinq.engines.columns import Columns, Counts, add, column, joined
+from fpinq.engines.columns import ROOM, Columns, Counts, add, are_narrow, column, joined, largest, wide
 from fpinq.ledger import Released
 from fpinq.model.clamps import Clamp
+from fpinq.model.closed import each_once
 from fpinq.model.conversion import epsilon_of_range
 from fpinq.model.epsilon import Epsilon, per
 from fpinq.model.errors import KernelViolation
 from fpinq.model.kinds import Choices, Chosen, Noisy, Primitive, all_of_it
 from fpinq.model.notions import Amount, Rho, pure
-from fpinq.model.queries import Balance, Brackets, PrimitiveQuery, Rank, Ranks, Several, SimpleQuery
+from fpinq.model.queries import (
+    Balance,
+    Brackets,
+    Discovery,
+    PrimitiveQuery,
+    Rank,
+    Ranks,
+    Several,
+    SimpleQuery,
+)
 from fpinq.model.statistics import Integers, Points, Records
 from fpinq.noise import sample, sample_many
 from fpinq.runtime import deadline, ranking
@@ -53,15 +65,56 @@ def draw(query: SimpleQuery, measured: Integers, at: Amount) -> Released:
         return drawn
     if isinstance(query, Balance):
         return _divide(query, measured, pure(at))
+    if isinstance(query, Discovery):
+        from fpinq.runtime.finding import find  # most programs never ask for it
+
+        return find(query, measured, at)
     drawn = _choose(query, measured, at)
     _check_released(query, drawn)
     return drawn[0] if query.alone else drawn
 
 
+def draw_each(
+    queries: Sequence[SimpleQuery], measured: Sequence[Integers], at: Amount
+) -> tuple[Released, ...]:
+    """What a query of each part, or one of all, releases at ε or ρ: as by `draw`, but drawn at once.
+
+    Of queries that differ that is so for balances of totals, all of which are drawn for together, and for
+    parts that are asked the same one, the same object.
+    """
+    if len(queries) == 1:
+        return draw_alike(queries[0], measured, at)
+    if not isinstance(measured, Columns) or len(measured) <= FEW:
+        return tuple([draw(query, of_part, at) for query, of_part in zip(queries, measured, strict=True)])
+    asked = each_once(queries)
+    balances = [query for query in asked if isinstance(query, Balance) and query.about is None]
+    number_of = {id(query): number for number, query in enumerate(balances)}
+    numbers = [number_of.get(of_part, -1) for of_part in map(id, queries)]
+    parts = [part for part, number in enumerate(numbers) if number >= 0]
+    released: list[Released] = [()] * len(queries)
+    if parts:
+        of_parts = [numbers[part] for part in parts]
+        _put(released, parts, _divide_each(balances, of_parts, measured.of(parts), pure(at)))
+    others: dict[int, list[int]] = {}
+    for part, number in enumerate(numbers):
+        if number < 0:
+            others.setdefault(id(queries[part]), []).append(part)
+    for parts in others.values():
+        _put(released, parts, draw_alike(queries[parts[0]], measured.of(parts), at))
+    return tuple(released)
+
+
+def _put(released: list[Released], parts: Sequence[int], drawn: Sequence[Released]) -> None:
+    for part, of_part in zip(parts, drawn, strict=True):
+        released[part] = of_part
+
+
 def draw_alike(query: SimpleQuery, measured: Sequence[Integers], at: Amount) -> tuple[Released, ...]:
     """What a query releases at ε or ρ of every part, as by `draw`; but noise is drawn for all at once."""
     parts = len(measured)
-    if isinstance(query, Chosen | Balance) or not query.sensitivity or parts * query.integers <= FEW:
+    if isinstance(query, Balance) and query.about is None and isinstance(measured, Columns) and parts > FEW:
+        return tuple(_divide_each([query], [0] * parts, measured, pure(at)))
+    if not isinstance(query, Noisy) or not query.sensitivity or parts * query.integers <= FEW:
         return tuple([draw(query, of_part, at) for of_part in measured])
     noise = noise_for(query, at)
     if isinstance(measured, Columns) and type(query).exact is all_of_it:
@@ -126,16 +179,38 @@ def _add(query: Noisy, measured: Integers, at: Amount) -> tuple[int, ...]:
 
 
 def _divide(query: Balance, measured: Integers, epsilon: Epsilon) -> int:
-    quotient = _quotient(epsilon, query.largest, query.fineness, query.least_above, query.least_below)
-    return quotient.choose(*query.parts(measured))
+    return _quotient_of(query, epsilon).choose(*query.parts(measured))
+
+
+def _divide_each(
+    queries: Sequence[Balance], numbers: Sequence[int], measured: Columns, epsilon: Epsilon
+) -> Sequence[int]:
+    """What balances of totals release: of each part, the one that has its number."""
+    from fpinq.noise import choose_each
+
+    deadline.check()
+    below, above = measured.columns
+    quotients = [_quotient_of(query, epsilon) for query in queries]
+    finest, reach = (max(query.fineness for query in queries), max(query.sensitivity for query in queries))
+    # What a part is taken to be may be far more than it is.
+    floor = max(max(each.floors) for each in quotients)
+    if not are_narrow(reach) or finest * max(largest(above, below), floor) >= ROOM:
+        above, below = wide(above, below)
+    chosen: list[int] = choose_each(quotients, numbers, above, below).tolist()
+    return chosen
+
+
+def _quotient_of(query: Balance, epsilon: Epsilon) -> "Quotient":
+    of = query.largest, query.fineness, query.least_above, query.least_below
+    return _quotient(*epsilon.as_integer_ratio(), *of)
 
 
 @lru_cache(maxsize=1_024)
-def _quotient(epsilon: Epsilon, largest: int, fineness: int, above: int, below: int) -> "Quotient":
-    """Parts of about the same size have the same."""
+def _quotient(at: int, over: int, *of: int) -> "Quotient":
+    """Parts of about the same size have the same; two integers are found sooner than a fraction."""
     from fpinq.noise import Quotient
 
-    return Quotient(epsilon, largest, fineness, above, below)
+    return Quotient(Fraction(at, over), *of)
 
 
 def _choose(query: Chosen, measured: Integers, at: Amount) -> tuple[int, ...]:

@@ -35,24 +35,16 @@ def are_many(query: Rank | Ranks | Brackets, counts: Counts) -> bool:
 
 # Fewer runs are all drawn for.
 FEW_RUNS = 2_048
-# Runs so many doublings behind the best lose unless so many first bits of theirs are 0.
-RINGS = (2, 4, 8, 32, 64)
+# Runs so many doublings behind the best lose unless so many first bits of theirs are 0. Up to 8, a byte of
+# each is read; beyond, hardly a word for all of them.
+RINGS = (2, 4, 8, 16, 32, 64)
 
 
 class Runs(NamedTuple):
-    """Runs of grid points of equal scores: the first point of each, the last, the score. Where the last is
-    before the first, there are none.
-    """
+    """Runs of grid points of equal scores: how many points each has, and the score. Some have none."""
 
-    first: "Column"
-    last: "Column"
+    sizes: "Column"
     score: "Column"
-
-    @property
-    def sizes(self) -> "Column":
-        """How many grid points each has."""
-        sizes: Column = self.last - self.first + 1
-        return sizes
 
 
 class Ranked:
@@ -66,14 +58,15 @@ class Ranked:
         points = len(counts)
         self.runs = 2 * points + 1
         self._slots = points + 1
-        self._free = np.append(of.lower, counts.points + 1), np.append(counts.points - 1, of.upper)
-        self._points = np.append(counts.points, of.upper)
+        self._free = np.append(of.lower, counts.points + 1)
+        self._points = np.append(counts.points, of.upper + 1)
+        self._sizes = self._points - self._free
         # How many records are below the i-th point; below the one after the last are all, and so on.
         self._below = np.concatenate([[0], np.cumsum(counts.numbers), [counts.numbers.sum()]])
         self._records = int(self._below[-1])
         # At most a quarter of the free points' runs are four times as large as they are on average.
         self._largest = 4 * (of.width // self._slots + 1)
-        self._larger = 2 * np.flatnonzero(self._free[1] - self._free[0] >= self._largest)
+        self._larger = 2 * np.flatnonzero(self._sizes > self._largest)
 
     def choose(self, rank: Rank, epsilon: Fraction) -> int:
         """The grid point that a rank chooses, by permute-and-flip."""
@@ -89,8 +82,11 @@ class Ranked:
             choice = mechanism.choose_of(*look(range(self.runs)))
         else:
             choice = mechanism.choose_among(self.stretches(rank, mechanism), look)
-        slot, of_point = choice.run >> 1, choice.run & 1
-        return int(self._points[slot] if of_point else self._free[0][slot]) + choice.member
+        return self.first(choice.run) + choice.member
+
+    def first(self, run: int) -> int:
+        """The first grid point of a run."""
+        return int((self._points if run & 1 else self._free)[run >> 1])
 
     def stretches(self, rank: Rank, mechanism: "PermuteAndFlip") -> "list[Stretch]":
         """All runs, in rings around the best: those of each lie as far behind as its bits ask for."""
@@ -137,26 +133,19 @@ class Ranked:
         import numpy as np
 
         a, b = rank.fraction.numerator, rank.fraction.denominator
-        if isinstance(numbers, range):
-            of = slice(numbers.start >> 1, (numbers.stop + 1) >> 1)
-            after = slice(of.start + 1, of.stop + 1)
-            first, last, below, not_above = (
-                _woven(free, points)[: len(numbers)]
-                for free, points in (
-                    (self._free[0][of], self._points[of]),
-                    (self._free[1][of], self._points[of]),
-                    (self._below[of], self._below[of]),
-                    (self._below[of], self._below[after]),
-                )
-            )
-        else:
+        if not isinstance(numbers, range):
             slots, of_points = numbers >> 1, numbers & 1
-            first, last = (np.where(of_points, self._points[slots], free[slots]) for free in self._free)
             below, not_above = self._below[slots], self._below[slots + of_points]
-        return Runs(first, last, -np.maximum((b - a) * below, a * (self._records - not_above)))
+            sizes = np.where(of_points, 1, self._sizes[slots])
+            return Runs(sizes, -np.maximum((b - a) * below, a * (self._records - not_above)))
+        of = slice(numbers.start >> 1, (numbers.stop + 1) >> 1)
+        below = self._below[of.start : of.stop + 1]
+        falling, rising = (a - b) * below[:-1], a * below - a * self._records
+        scores = np.minimum(falling, rising[:-1]), np.minimum(falling, rising[1:])
+        return Runs(_woven(self._sizes[of], 1)[: len(numbers)], _woven(*scores)[: len(numbers)])
 
 
-def _woven(free: "Column", points: "Column") -> "Column":
+def _woven(free: "Column", points: "Column | int") -> "Column":
     """What is so of the free points and of the point of each slot, in turn."""
     import numpy as np
 

@@ -9,6 +9,7 @@ then it has a budget. An engine forgets what was refused in the end.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
+from fractions import Fraction
 from typing import Any
 
 from fpinq.engines.files import Progress, is_files, resolve, silent
@@ -49,6 +50,8 @@ class Offer:
     block_of: str | None = None
     caps: Mapping[str, Total] = field(default_factory=dict)
     cap: Total | None = None
+    keys_caps: Mapping[str, Fraction] = field(default_factory=dict)
+    keys_cap: Fraction | None = None
 
     def lengths(self) -> Lengths:
         """The public maximal lengths of texts."""
@@ -127,6 +130,8 @@ def _facts(offer: Offer, contents: Contents, read_off: bool) -> dict[str, Any]:
         "unit": offer.unit,
         "caps": offer.caps,
         "cap": offer.cap,
+        "keys_caps": offer.keys_caps,
+        "keys_cap": offer.keys_cap,
         "block_of": offer.block_of,
         "read_off": read_off,
     }

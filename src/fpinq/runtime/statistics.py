@@ -12,7 +12,6 @@ find theirs here. Noise is drawn for every query and never kept.
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from threading import RLock
 from typing import NamedTuple
 from weakref import ref
@@ -54,52 +53,58 @@ class Statistics:
         self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> Sequence[Integers]:
         """Each statistic, exactly: of the table, or of the part of its number; a single one of all."""
-        scan, number = self._scanned(plan, schema, by, statistics)
-        found = self._once(scan)
-        return found if number is None else [found[number]]
+        place = self._place(plan, by, statistics)
+        found = self._known(place)
+        if found is None:
+            found = self._measured_now(place, _asked(place, schema, by, statistics))
+        return found if place.siblings is None else [found[place.number]]
 
     def unmeasured(
         self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
     ) -> Asked | None:
         """What an engine is going to be asked for it; None if that is here."""
-        scan, _ = self._scanned(plan, schema, by, statistics)
+        place = self._place(plan, by, statistics)
         with self._lock:
-            known = self._measured.get(scan.key)
-        return None if known is not None and known[0]() is scan.plan else scan.asked()
+            known = self._measured.get(place.key)
+        if known is not None and known[0]() is place.plan:
+            return None
+        return _asked(place, schema, by, statistics)
 
-    def _scanned(
-        self, plan: Plan, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]
-    ) -> "tuple[_Scan, int | None]":
-        """What is measured together with it, and its number there; None if it is all of it."""
+    def _place(self, plan: Plan, by: Partitioning | None, statistics: Sequence[Statistic]) -> "_Place":
+        """Where it is kept: by itself, or with what is measured together with it."""
         levels = levels_of(plan) if by is None else ()
         if levels and (found := siblings_of(plan, levels, self._most(statistics[0]))) is not None:
             siblings, number = found
-            return _of_siblings(siblings, schema, statistics[0]), number
+            # The parent by its id: plans that are alike are not the same table.
+            of, first, several = siblings.parent, siblings.first, siblings.number
+            return _Place((siblings.levels, id(of), first, several, statistics[0]), of, siblings, number)
         key = (id(plan), by, tuple(statistics))
-        weigh = partial(_weight, statistics, parts_of(by))
-        return _Scan(key, plan, weigh, lambda: Asked(plan, by, statistics)), None
+        return _Place(key if by is None else _Key(key), plan)
 
     def _most(self, statistic: Statistic) -> int:
         """How many siblings are measured together: no more than can be kept."""
         most = MAX_COUNTED_SIBLINGS if isinstance(statistic, Points) else MAX_SIBLINGS
         return min(most, self._max_bytes // (2 * _of_each(statistic)))
 
-    def _once(self, scan: "_Scan") -> Sequence[Integers]:
-        key, plan = scan.key, scan.plan
+    def _known(self, place: "_Place") -> Sequence[Integers] | None:
+        """What was measured before; None if it was not, or is here no more."""
         with self._lock:
-            self._forget_the_gone()
-            known = self._measured.get(key)
-            if known is not None and known[0]() is plan:
-                self._measured.move_to_end(key)
-                return known[2]
-        measured, weight = (
-            self._scan(*scan.asked()),
-            scan.weigh(),
-        )  # without the lock: others may measure at the same time
-        gone = self._gone
+            if self._gone:
+                self._forget_the_gone()
+            known = self._measured.get(place.key)
+            if known is None or known[0]() is not place.plan:
+                return None
+            self._measured.move_to_end(place.key)
+            return known[2]
+
+    def _measured_now(self, place: "_Place", asked: Asked) -> Sequence[Integers]:
+        measured = self._scan(*asked)  # without the lock: others may measure at the same time
+        key, weight, gone = place.key, _weight(asked.statistics, parts_of(asked.by)), self._gone
+        if weight > self._max_bytes:  # it could be more than all that is kept: of keys nobody listed, say
+            return measured
         with self._lock:
             self._forget(key)
-            self._measured[key] = (ref(plan, lambda _: gone.append(key)), weight, measured)
+            self._measured[key] = (ref(place.plan, lambda _: gone.append(key)), weight, measured)
             self._bytes += weight
             while self._measured and self._bytes > self._max_bytes:
                 self._forget(next(iter(self._measured)))
@@ -117,19 +122,35 @@ class Statistics:
             self._bytes -= self._measured.pop(key)[1]
 
 
-class _Scan(NamedTuple):
-    """What is measured at once: its key, the table that it goes with, what it weighs, how it is asked for."""
+class _Key:
+    """What statistics of parts are kept by: hashed once, which takes longer than to look it up."""
+
+    __slots__ = ("_hash", "_of")
+
+    def __init__(self, of: Hashable) -> None:
+        self._of, self._hash = of, hash(of)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Key and self._of == other._of
+
+
+class _Place(NamedTuple):
+    """Where statistics are kept: their key, and the table they go with; of siblings, which of them it is."""
 
     key: Hashable
     plan: Plan
-    weigh: Callable[[], int]
-    asked: Callable[[], Asked]
+    siblings: Siblings | None = None
+    number: int = 0
 
 
-def _of_siblings(siblings: Siblings, schema: Schema, statistic: Statistic) -> _Scan:
-    key = (siblings.levels, id(siblings.parent), siblings.first, siblings.number, statistic)
-    weigh = partial(_weight, [statistic], siblings.number)
-    return _Scan(key, siblings.parent, weigh, lambda: Asked(*siblings.together(schema), [statistic]))
+def _asked(place: _Place, schema: Schema, by: Partitioning | None, statistics: Sequence[Statistic]) -> Asked:
+    """What an engine is asked: of siblings, the one statistic of all of them."""
+    if place.siblings is None:
+        return Asked(place.plan, by, statistics)
+    return Asked(*place.siblings.together(schema), statistics[:1])
 
 
 def _weight(statistics: Sequence[Statistic], parts: int) -> int:

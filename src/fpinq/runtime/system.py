@@ -16,6 +16,7 @@ from fpinq.engines.interface import Asked, Engine
 from fpinq.engines.owner import in_our_words, noted
 from fpinq.ledger import Answered, Observation, Registered, Released
 from fpinq.model.actions import Action
+from fpinq.model.closed import each_once
 from fpinq.model.environments import Numbered, TableVariable
 from fpinq.model.errors import (
     BadData,
@@ -32,15 +33,15 @@ from fpinq.model.semantics import Configuration, Label, Measure, Table
 from fpinq.model.statistics import Integers, Statistic
 from fpinq.model.transformations import Partitioning
 from fpinq.runtime import deadline
-from fpinq.runtime.mechanisms import draw, draw_alike, together
+from fpinq.runtime.mechanisms import draw, draw_each, together
 from fpinq.runtime.record import InMemory, Recorder
 from fpinq.runtime.statistics import Statistics
 
 # The public maximal lengths of texts, by table and column.
 Lengths = Mapping[str, Mapping[str, int]]
 Mechanism = Callable[[SimpleQuery, Integers, Amount], Released]
-# The same, of the same query of every part.
-Alike = Callable[[SimpleQuery, Sequence[Integers], Amount], tuple[Released, ...]]
+# The same of every part, of a query of each or of one of all.
+Alike = Callable[[Sequence[SimpleQuery], Sequence[Integers], Amount], tuple[Released, ...]]
 # Raises what refuses a measurement, from public numbers alone, before it is charged for.
 Admit = Callable[[Measure], None]
 # What is asked of a part that is asked no more, and at which share of ε or ρ: it is not drawn for.
@@ -49,7 +50,14 @@ NOTHING = (Count(), Fraction(0))
 
 def one_by_one(mechanism: Mechanism) -> Alike:
     """A mechanism of one part, of every part."""
-    return lambda query, measured, epsilon: tuple([mechanism(query, each, epsilon) for each in measured])
+
+    def each(
+        queries: Sequence[SimpleQuery], measured: Sequence[Integers], at: Amount
+    ) -> tuple[Released, ...]:
+        of_each = queries if len(queries) > 1 else repeat(queries[0])
+        return tuple(map(mechanism, of_each, measured, repeat(at)))
+
+    return each
 
 
 class ProtectedSystem:
@@ -74,7 +82,7 @@ class ProtectedSystem:
         self._queries_at_most = queries_at_most
         self.record: Recorder = InMemory() if record is None else record
         self._mechanism = mechanism
-        self._alike = alike or (draw_alike if mechanism is draw else one_by_one(mechanism))
+        self._alike = alike or (draw_each if mechanism is draw else one_by_one(mechanism))
         self._statistics = Statistics(self._scan)
         self._session = secrets.token_hex(8)
         self._roots: dict[str, Registered] = {}
@@ -120,19 +128,19 @@ class ProtectedSystem:
     def _drawn(self, label: Measure) -> tuple[Released, ...]:
         """What is released of each part; where several are asked at once, one after the other."""
         if Several not in map(type, label.queries):
-            return self._drawn_at(label, label.queries, repeat(label.epsilon))  # type: ignore[arg-type]  # none is
+            return self._drawn_at(label, label.queries, (label.epsilon,))  # type: ignore[arg-type]  # none is
         rounds = [self._drawn_at(label, *each) for each in _rounds(label)]
         return tuple(map(together, label.queries * label.parts_each, zip(*rounds, strict=True)))
 
     def _drawn_at(
-        self, label: Measure, queries: Sequence[SimpleQuery], epsilons: Iterable[Amount]
+        self, label: Measure, queries: Sequence[SimpleQuery], at: Sequence[Amount]
     ) -> tuple[Released, ...]:
-        """What is drawn by a query of each part, or by one of all, at its ε."""
-        statistics = _once([query.statistic for query in queries])
+        """What is drawn by a query of each part, or by one of all; at an ε of each, or at one of all."""
+        statistics = _statistics(queries)
         measured = self._statistics.measure(label.plan, label.schema, label.by, statistics)
-        if label.parts_each > 1:
-            return self._alike(queries[0], measured, next(iter(epsilons)))
-        return tuple(map(self._draw, queries, measured, epsilons))
+        if len(at) == 1 and len(measured) > 1:
+            return self._alike(queries, measured, at[0])
+        return tuple(map(self._draw, queries, measured, at))
 
     def _draw(self, query: SimpleQuery, measured: Integers, at: Amount) -> Released:
         return self._mechanism(query, measured, at) if at else ()
@@ -153,7 +161,7 @@ class ProtectedSystem:
     def _unmeasured(self, label: Measure) -> Iterator[Asked]:
         """What an engine is going to be asked; found out when somebody looks."""
         for queries, _ in _rounds(label):
-            statistics = _once([query.statistic for query in queries])
+            statistics = _statistics(queries)
             asked = self._statistics.unmeasured(label.plan, label.schema, label.by, statistics)
             if asked is not None:
                 yield asked
@@ -224,18 +232,18 @@ class ProtectedSystem:
         self._dropped.append(variable)
 
     def _drop(self) -> None:
-        gone = [self._dropped.popleft() for _ in range(len(self._dropped))]
-        if gone:
+        if self._dropped:
+            gone = [self._dropped.popleft() for _ in range(len(self._dropped))]
             self.record.drop(self._session, gone)
 
 
-def _rounds(label: Measure) -> Iterator[tuple[Sequence[SimpleQuery], Iterable[Amount]]]:
+def _rounds(label: Measure) -> Iterator[tuple[Sequence[SimpleQuery], Sequence[Amount]]]:
     """What is measured at a time: a query of each part, or one of all, and at which ε.
 
     Where several are asked at once, it is one number of each after the other; nothing where there are fewer.
     """
     if Several not in map(type, label.queries):
-        yield label.queries, repeat(label.epsilon)  # type: ignore[misc]  # none is
+        yield label.queries, (label.epsilon,)  # type: ignore[misc]  # none is
         return
     asked = [list(zip(simple(query), shares(query), strict=True)) for query in label.queries]
     for number in range(max(map(len, asked))):
@@ -243,7 +251,12 @@ def _rounds(label: Measure) -> Iterator[tuple[Sequence[SimpleQuery], Iterable[Am
         yield [query for query, _ in of_each], [share_of(label.epsilon, share) for _, share in of_each]
 
 
-def _once(statistics: list[Statistic]) -> list[Statistic]:
+def _statistics(queries: Sequence[SimpleQuery]) -> list[Statistic]:
     """The statistic of every part; one for all, if they are the same."""
-    first, *others = statistics
-    return [first] if all(other is first or other == first for other in others) else statistics
+    first = queries[0].statistic
+    if len(queries) == 1:
+        return [first]
+    of = {id(query): query.statistic for query in each_once(queries)}
+    if all(other == first for other in of.values()):
+        return [first]
+    return [of[id(query)] for query in queries]

@@ -17,7 +17,7 @@ from fpinq.runtime.deadline import within
 from fpinq.runtime.refusals import TooLarge
 from fpinq.server import bodies, replies
 from fpinq.server.house import House
-from fpinq.server.quantum import AsgiScope, Send
+from fpinq.server.quantum import REPLY, AsgiScope, Reply, Send
 from fpinq.server.tokens import Bearer
 from fpinq.server.turns import LATE, Turns, acting
 
@@ -63,6 +63,7 @@ class Actions:
         house, headers = self._house, dict(scope["headers"])
         bearer = house.admit(scope, "analyst")
         raw = await bodies.arrived(receive, headers.get(b"content-length"), house.limits)
+        house.tokens.check(bearer)
         header = headers.get(b"idempotency-key")
         if len(raw) > SHORT:
             request_id, action = await self._in_a_thread(self._read_in_turn, bearer.name, raw, header)
@@ -71,7 +72,8 @@ class Actions:
         house.metrics.asked(action.op)
         session = scope["path_params"]["session"]
         house.sessions.check(session, bearer.name)
-        return await self._in_a_thread(self._act, bearer, session, action, request_id)
+        reply: Reply = scope[REPLY]
+        return await self._in_a_thread(self._act, bearer, session, action, request_id, reply.arrived)
 
     async def _in_a_thread(self, do: Callable[..., T], *given: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, do, *given)
@@ -90,8 +92,7 @@ class Actions:
     def _read_action(self, body: dict[str, Any], header: bytes | None) -> tuple[str, Action]:
         if unknown := body.keys() - {"request_id", "action"}:
             raise BadWire(f"unknown key {min(unknown)[:40]!r}")
-        if "request_id" not in body and header is not None:
-            body["request_id"] = header.decode("latin-1")
+        bodies.identify(body, header.decode("latin-1") if header else None)
         for key in ("request_id", "action"):
             if key not in body:
                 raise BadWire(f'{key!r} is missing: send {{"request_id": …, "action": …}}')
@@ -100,9 +101,11 @@ class Actions:
         self._house.limits.check_action(action)
         return request_id, action
 
-    def _act(self, bearer: Bearer, session: str, action: Action, request_id: str) -> replies.Reply:
+    def _act(
+        self, bearer: Bearer, session: str, action: Action, request_id: str, arrived: float
+    ) -> replies.Reply:
         house, analyst = self._house, bearer.name
         house.room.check(session, action, analyst)
-        with acting(analyst), within(house.limits.query_seconds):
+        with acting(analyst, arrived), within(house.limits.query_seconds):
             observation = house.system.act(action, session=session, request_id=request_id, analyst=analyst)
         return 200, b'{"observation":' + wire.encode(observation).encode() + b"}"

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI, Request, Response
@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
+from fpinq.ledger.store import MAX_SEQ
 from fpinq.model.accounts import Root
 from fpinq.model.errors import FpinqError, KernelViolation
 from fpinq.runtime.mechanisms import draw
@@ -29,12 +30,11 @@ from fpinq.server.house import House
 from fpinq.server.metrics import Shared
 from fpinq.server.quantum import App, AsgiScope, AtQuanta, Receive, Send
 from fpinq.server.questions import statements
-from fpinq.server.questions.routes import TOLD, add_questions
+from fpinq.server.questions.routes import TOLD, NoSuchQuestion, add_questions
 from fpinq.server.questions.statements import add_statements
 from fpinq.server.told import (
     Corrupt,
     DataSetsTold,
-    DataSetTold,
     Described,
     FrozenTold,
     SessionTold,
@@ -142,7 +142,8 @@ def _handle_errors(app: FastAPI, house: House) -> None:
     async def refuse_path(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code, what = _NO_SUCH.get(error.status_code, ("error", "this cannot be asked"))
-        told = replies.told(code, f"{what}: see /openapi.json", {})
+        text = error.detail if isinstance(error, NoSuchQuestion) else f"{what}: see /openapi.json"
+        told = replies.told(code, text, {})
         response = _response(*replies.reply(error.status_code, told))
         response.headers.update(error.headers or {})
         return response
@@ -162,8 +163,8 @@ def _add_public_facts(app: FastAPI, house: House) -> None:
         return _response(200 if house.healthy else 503, b'{"ok":true}' if house.healthy else b'{"ok":false}')
 
     @app.get("/limits", tags=["public"], summary="What one request may be")
-    async def limits() -> dict[str, Any]:
-        return {**house.limits.shown(), "quantum_seconds": str(house.config.quantum_seconds)}
+    async def limits() -> Response:
+        return _told({**house.limits.shown(), "quantum_seconds": str(house.config.quantum_seconds)})
 
     @app.get("/metrics", tags=["public"], summary="Prometheus metrics; none depends on data")
     async def metrics() -> Response:
@@ -176,12 +177,13 @@ def _add_public_facts(app: FastAPI, house: House) -> None:
         tags=["data sets"],
         summary="The data sets, with their public metadata",
     )
-    def data_sets(_: AnyBearer) -> DataSetsTold:
-        return {"datasets": house.catalog()}
+    def data_sets(_: AnyBearer) -> Response:
+        told: DataSetsTold = {"datasets": house.catalog()}
+        return _told(told)
 
     @app.get("/datasets/{name}", response_model=None, tags=["data sets"], summary="One data set")
-    def data_set(name: str, _: AnyBearer) -> DataSetTold:
-        return house.data_set(name)
+    def data_set(name: str, _: AnyBearer) -> Response:
+        return _told(house.data_set(name))
 
 
 def _add_sessions(app: FastAPI, house: House) -> None:
@@ -192,8 +194,9 @@ def _add_sessions(app: FastAPI, house: House) -> None:
         status_code=201,
         summary="Open a session: a client program",
     )
-    def open_session(bearer: Analyst) -> SessionTold:
-        return {"session": house.sessions.open(bearer.name)}
+    def open_session(bearer: Analyst) -> Response:
+        told: SessionTold = {"session": house.sessions.open(bearer.name)}
+        return _told(told, 201)
 
     @app.get(
         "/sessions/{session}/tables/{variable:path}",
@@ -201,14 +204,15 @@ def _add_sessions(app: FastAPI, house: House) -> None:
         tags=["sessions"],
         summary="A table's schema and sensitivity",
     )
-    def describe(session: str, variable: str, bearer: Analyst) -> Described:
+    def describe(session: str, variable: str, bearer: Analyst) -> Response:
         house.sessions.check(session, bearer.name)
         table = house.system.describe(variable, session=session, analyst=bearer.name)
         sensitivity = [
             [source.name if isinstance(source, Root) else list(source), s]
             for source, s in table.sensitivity.items()
         ]
-        return {"shape": wire.to_json(table.shape), "sensitivity": sensitivity}
+        told: Described = {"shape": wire.to_json(table.shape), "sensitivity": sensitivity}
+        return _told(told)
 
 
 def _add_oversight(app: FastAPI, house: House) -> None:
@@ -222,9 +226,9 @@ def _add_oversight(app: FastAPI, house: House) -> None:
         summary="The trace: every action, charge and answer",
     )
     async def trace(
-        _: Auditor,
-        after: Annotated[int, Parameter(ge=-1)] = -1,
-        before: Annotated[int | None, Parameter(ge=0)] = None,
+        bearer: Auditor,
+        after: Annotated[int, Parameter(ge=-1, le=MAX_SEQ)] = -1,
+        before: Annotated[int | None, Parameter(ge=0, le=MAX_SEQ)] = None,
         limit: Annotated[int, Parameter(ge=1, le=1000)] = 100,
         newest: bool = False,
         wait: Annotated[float, Parameter(ge=0, le=60)] = 0,
@@ -232,28 +236,31 @@ def _add_oversight(app: FastAPI, house: House) -> None:
         analyst: str | None = None,
         kind: str | None = None,
         word: str | None = None,
-    ) -> TraceTold:
+    ) -> Response:
         """Oldest first after an entry; or newest first, before one. `wait`: so many seconds for news."""
         sieve = watching.Sieve(dataset, analyst, kind, word)
         if wait:
             await watching.news(house.ledger, after, wait)
+            house.tokens.check(bearer)
 
-        def look() -> TraceTold:
+        def look() -> Response:
             head = house.ledger.head()
             if newest or before is not None:
                 end = head.seq + 1 if before is None else min(before, head.seq + 1)
                 entries, seen = watching.before(house.ledger, end, limit, sieve)
             else:
                 entries, seen = watching.after(house.ledger, after, limit, sieve)
-            return {"entries": entries, "looked_at": seen, "head": watching.head_of(head)}
+            told: TraceTold = {"entries": entries, "looked_at": seen, "head": watching.head_of(head)}
+            return _told(told)
 
         return await run_sync(look)
 
     @app.get(
         "/spending", response_model=None, tags=["oversight"], summary="What was spent: by whom, and over time"
     )
-    def spent(_: Auditor) -> SpendingTold:
-        return {"datasets": spending.told(house)}
+    def spent(_: Auditor) -> Response:
+        told: SpendingTold = {"datasets": spending.told(house)}
+        return _told(told)
 
     @app.post(
         "/ledger/verify",
@@ -261,8 +268,9 @@ def _add_oversight(app: FastAPI, house: House) -> None:
         tags=["oversight"],
         summary="Replay the ledger through the kernel",
     )
-    def verified(_: Auditor) -> Verified | Corrupt:
-        return replaying.verified()
+    def verified(_: Auditor) -> Response:
+        told: Verified | Corrupt = replaying.verified()
+        return _told(told)
 
     @app.post(
         "/datasets/{name}/freeze",
@@ -270,10 +278,11 @@ def _add_oversight(app: FastAPI, house: House) -> None:
         tags=["oversight"],
         summary="Refuse all queries of a data set, at once",
     )
-    def freeze(name: str, _: Owner) -> FrozenTold:
+    def freeze(name: str, _: Owner) -> Response:
         house.check_known(name)
         house.ledger.freeze(name)
-        return {"name": name, "frozen": True}
+        told: FrozenTold = {"name": name, "frozen": True}
+        return _told(told)
 
     @app.post(
         "/datasets/{name}/unfreeze",
@@ -281,10 +290,19 @@ def _add_oversight(app: FastAPI, house: House) -> None:
         tags=["oversight"],
         summary="Let a data set be asked again",
     )
-    def unfreeze(name: str, _: Owner) -> FrozenTold:
+    def unfreeze(name: str, _: Owner) -> Response:
         house.check_known(name)
         house.ledger.unfreeze(name)
-        return {"name": name, "frozen": False}
+        told: FrozenTold = {"name": name, "frozen": False}
+        return _told(told)
+
+
+def _told(value: object, status: int = 200) -> Response:
+    """What an address tells, as bytes: made where the address acts.
+
+    What is left to the framework, it writes down where everybody's requests arrive.
+    """
+    return _response(*replies.reply(status, value))
 
 
 def _response(status: int, body: bytes) -> Response:

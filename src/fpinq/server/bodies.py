@@ -59,6 +59,12 @@ def parse(body: bytes, limits: Limits) -> dict[str, Any]:
     return value
 
 
+def identify(body: dict[str, Any], header: str | None) -> None:
+    """The request id of a body that has none is its `Idempotency-Key`, uncut: part of it may be another's."""
+    if header and body.get("request_id") is None:
+        body["request_id"] = header
+
+
 def text(body: dict[str, Any], key: str, most: int) -> str:
     """A text of the body, of bounded length."""
     value = body.get(key)

@@ -17,9 +17,11 @@ from fpinq.engines.registry import KINDS
 from fpinq.engines.resources import UNSAID, Resources, parsed, resources
 from fpinq.engines.text import Dialect
 from fpinq.ledger.kept import MAX_BYTES
+from fpinq.model.epsilon import budget as exact_budget
 from fpinq.model.errors import BadEpsilon, ProgramError, suggest
-from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Type
-from fpinq.model.notions import Total, stated, total
+from fpinq.model.events import Registered
+from fpinq.model.expressions import COLUMN_TYPES, INT64_MAX, INT64_MIN, Schema, Type
+from fpinq.model.notions import Total, keys_delta_of, stated, total
 from fpinq.model.operators import MAX_STRING
 from fpinq.server.limits import Limits
 
@@ -55,12 +57,16 @@ class TableConfig:
     """One table of a data set: where it is, and what is public about it."""
 
     source: Any  # a path, a glob, a list of them; from Python also a data frame or a list of dicts
-    schema: Mapping[str, Type] | None = None
+    schema: Mapping[str, Any] | None = None  # types, or their names, which become types
     rows_per_unit: int | None = None
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rows_at_most: int = ROWS_AT_MOST
     dialect: Dialect | None = None
     description: str = ""
+
+    def __post_init__(self) -> None:
+        if self.schema is not None:
+            object.__setattr__(self, "schema", _schema(_mapping(self.schema, "schema"), "schema"))
 
     def lengths(self) -> dict[str, int]:
         """The public maximal lengths of texts."""
@@ -79,6 +85,7 @@ class DataSet:
     caps: Mapping[str, Total] = field(default_factory=dict)  # an analyst's name, or * for everybody else
     block_of: str | None = None  # the data set that grew by this one
     description: str = ""  # what the data is, for people
+    keys_caps: Mapping[str, Fraction] = field(default_factory=dict)  # the same of its δ for keys
 
 
 @dataclass(frozen=True)
@@ -248,13 +255,31 @@ def _data_sets(written: Mapping[str, Any], folder: Path) -> dict[str, DataSet]:
     for name, given in written.items():
         data_set = _data_set(name, _mapping(given, f"datasets.{name}"), folder)
         base = found.get(data_set.block_of or "")
-        found[name] = data_set if base is None or "caps" in given else replace(data_set, caps=base.caps)
+        if base is not None:
+            caps = data_set.caps if "caps" in given else base.caps
+            keys_caps = base.keys_caps if keys_delta_of(data_set.budget) else {}
+            keys_caps = data_set.keys_caps if "keys_caps" in given else keys_caps
+            data_set = replace(data_set, caps=caps, keys_caps=keys_caps)
+        _check_caps(data_set)
+        found[name] = data_set
     return found
+
+
+def _check_caps(data_set: DataSet) -> None:
+    """BadEpsilon if its caps are not of its budget: in another unit, or of a δ that it does not have."""
+    try:
+        Registered.of(
+            data_set.name, Schema(()), data_set.budget, caps=data_set.caps, keys_caps=data_set.keys_caps
+        )
+    except BadEpsilon as error:
+        raise BadEpsilon(f"datasets.{data_set.name}: {error}") from None
 
 
 def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
     where = f"datasets.{name}"
-    _check_keys(given, {*OF_A_TABLE, "engine", "budget", "unit", "tables", "caps", "block_of"}, where)
+    _check_keys(
+        given, {*OF_A_TABLE, "engine", "budget", "unit", "tables", "caps", "keys_caps", "block_of"}, where
+    )
     if not NAME.fullmatch(name):
         raise ProgramError(f"{name!r} is no name for a data set: letters, digits, _ and -, at most 64")
     if "budget" not in given:
@@ -284,6 +309,7 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         own = {key: given[key] for key in OF_A_TABLE if key in given}
         tables = {name: _table(own, where, folder, engine, unit is not None)}
     caps = _mapping(given.get("caps", {}), f"{where}.caps")
+    keys_caps = _mapping(given.get("keys_caps", {}), f"{where}.keys_caps")
     found = DataSet(
         name=name,
         budget=_budget(given["budget"], f"{where}.budget"),
@@ -293,6 +319,7 @@ def _data_set(name: str, given: Mapping[str, Any], folder: Path) -> DataSet:
         caps={analyst: _budget(cap, f"{where}.caps.{analyst}") for analyst, cap in caps.items()},
         block_of=None if "block_of" not in given else _text(given["block_of"], f"{where}.block_of"),
         description=_description(given, where),
+        keys_caps={who: _delta(cap, f"{where}.keys_caps.{who}") for who, cap in keys_caps.items()},
     )
     for table, known in tables.items():
         _check_promise(known.rows_at_most, f"{where}.tables.{table}" if "tables" in given else where)
@@ -321,7 +348,7 @@ def _table(given: Mapping[str, Any], where: str, folder: Path, engine: str, of_p
         check_column(known, f"{where}.columns.{column}")
     return TableConfig(
         source=source,
-        schema=None if schema is None else _schema(_mapping(schema, f"{where}.schema"), where),
+        schema=None if schema is None else _schema(_mapping(schema, f"{where}.schema"), f"{where}.schema"),
         rows_per_unit=most,
         rows_at_most=given.get("rows_at_most", 0),
         columns=columns,
@@ -364,16 +391,22 @@ def _place(path: str, folder: Path) -> str:
 def _schema(given: Mapping[str, Any], where: str) -> dict[str, Type]:
     known = {type_.value: type_ for type_ in COLUMN_TYPES}
     for column, type_ in given.items():
-        if not isinstance(type_, str) or type_ not in known:
-            raise ProgramError(
-                f"{where}.schema.{column}: unknown type {type_!r}; the types are {', '.join(known)}"
-            )
-    return {column: known[type_] for column, type_ in given.items()}
+        if type_ not in COLUMN_TYPES and (not isinstance(type_, str) or type_ not in known):
+            raise ProgramError(f"{where}.{column}: unknown type {type_!r}; the types are {', '.join(known)}")
+    return {column: known[type_] if isinstance(type_, str) else type_ for column, type_ in given.items()}
 
 
 def _budget(given: Any, where: str) -> Total:
     try:
         return total(stated(given))
+    except BadEpsilon as error:
+        raise BadEpsilon(f"{where}: {error}") from None
+
+
+def _delta(given: Any, where: str) -> Fraction:
+    """A share of a δ for keys, which may be 0."""
+    try:
+        return exact_budget(given)
     except BadEpsilon as error:
         raise BadEpsilon(f"{where}: {error}") from None
 

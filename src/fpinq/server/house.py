@@ -17,9 +17,10 @@ from fpinq.model.environments import TableVariable
 from fpinq.model.errors import BadData, KernelViolation, ProgramError
 from fpinq.model.expressions import INT64_MAX, INT64_MIN, Schema, Type, checked_value
 from fpinq.model.keys import has_duplicates
+from fpinq.model.notions import is_concentrated
 from fpinq.model.plans import Persons, Shape
 from fpinq.model.work import RootSize, TableSize
-from fpinq.runtime.mechanisms import draw, draw_alike
+from fpinq.runtime.mechanisms import draw, draw_each
 from fpinq.runtime.refusals import NotAllowed, UnknownDataSet
 from fpinq.runtime.registration import Check, Given, Offer, register
 from fpinq.runtime.system import Mechanism, ProtectedSystem
@@ -32,7 +33,7 @@ from fpinq.server.places import VISIT, Places
 from fpinq.server.quantum import AsgiScope
 from fpinq.server.sessions import Room, Sessions
 from fpinq.server.tokens import Bearer, Tokens
-from fpinq.server.told import DataSetTold
+from fpinq.server.told import BudgetTold, DataSetTold
 
 _owner = logging.getLogger("fpinq.owner")
 
@@ -54,11 +55,11 @@ class House:
         self.sessions = Sessions(self.tokens.key("sessions"))
         self.data_sets: dict[str, DataSet] = {}
         self.ledger = open_served(config, self.tokens)
-        self.record = turns.InTurn(self.ledger)
+        self.record = turns.InTurn(self.ledger, float(config.quantum_seconds))
         self._admission = Admission(config.limits, self._engine("duckdb").costs())
         alike = None
         if mechanism is draw:  # what a test draws with may wait for others of its kind
-            mechanism, alike = turns.drawing(draw, draw_alike)
+            mechanism, alike = turns.drawing(draw, draw_each)
         self.system = ProtectedSystem(
             # Of tables without a root: small, but what is made of them may not be, and DuckDB can be stopped.
             self._engine("duckdb"),
@@ -161,8 +162,10 @@ class House:
             "name": name,
             "unit": data_set.unit,
             "block_of": data_set.block_of,
-            "budget": str(data_set.budget),
-            "remaining": str(state.remaining),
+            **budget_told(state),
+            "promised": str(data_set.budget),
+            "keys_delta": str(keys) if (keys := state.registered.keys_delta) else None,
+            "remaining_delta": str(state.remaining_delta) if keys else None,
             "frozen": state.frozen,
             "description": data_set.description,
             "tables": [
@@ -242,8 +245,18 @@ def offer_of(data_set: DataSet) -> Offer:
         for name, table in data_set.tables.items()
     }
     caps = {analyst: cap for analyst, cap in data_set.caps.items() if analyst != EVERYBODY}
-    everybody = data_set.caps.get(EVERYBODY)
-    return Offer(data_set.name, data_set.budget, tables, data_set.unit, data_set.block_of, caps, everybody)
+    keys_caps = {analyst: cap for analyst, cap in data_set.keys_caps.items() if analyst != EVERYBODY}
+    return Offer(
+        data_set.name,
+        data_set.budget,
+        tables,
+        data_set.unit,
+        data_set.block_of,
+        caps,
+        data_set.caps.get(EVERYBODY),
+        keys_caps,
+        data_set.keys_caps.get(EVERYBODY),
+    )
 
 
 @contextmanager
@@ -253,6 +266,16 @@ def _about(name: str) -> Iterator[None]:
         yield
     except (BadData, OSError) as error:
         raise BadData(f"datasets.{name}: {error}") from None
+
+
+def budget_told(state: RootState) -> BudgetTold:
+    """A data set's budget, as every reply tells it."""
+    concentrated = is_concentrated(state.registered.budget)
+    return {
+        "notion": "rho" if concentrated else "epsilon",
+        "budget": str(state.registered.amount),
+        "remaining": str(state.remaining),
+    }
 
 
 def schemas_of(name: str, shape: Shape) -> dict[str, Schema]:

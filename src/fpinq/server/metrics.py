@@ -52,6 +52,15 @@ class Metrics:
             f'fpinq_budget_remaining{{dataset="{name}"}} {float(root.remaining)}'
             for name, root in sorted(roots.items())
         ]
+        lines += [
+            "# HELP fpinq_delta_remaining What is left of a data set's δ for keys, where it has one.",
+            "# TYPE fpinq_delta_remaining gauge",
+        ]
+        lines += [
+            f'fpinq_delta_remaining{{dataset="{name}"}} {float(root.remaining_delta)}'
+            for name, root in sorted(roots.items())
+            if root.registered.keys_delta
+        ]
         lines += ["# HELP fpinq_frozen Whether a data set is frozen.", "# TYPE fpinq_frozen gauge"]
         lines += [
             f'fpinq_frozen{{dataset="{name}"}} {int(root.frozen)}' for name, root in sorted(roots.items())

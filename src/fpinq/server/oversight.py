@@ -3,11 +3,10 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from fractions import Fraction
 
 from fpinq.engines.files import Pin, hashes_of, is_files, resolve
 from fpinq.engines.registry import KINDS, made
-from fpinq.ledger import Ledger, open_ledger
+from fpinq.ledger import Ledger, RootState, open_ledger
 from fpinq.model.errors import BadData, ProgramError
 from fpinq.model.expressions import Schema
 from fpinq.server.config import Config, DataSet, is_url
@@ -54,11 +53,10 @@ def _hashes(data_set: DataSet) -> list[str]:
     return list(hashes_of(tuple(pins)))
 
 
-def state(config: Config) -> tuple[Mapping[str, Fraction], set[str]]:
-    """What is left of every data set that was served, and which are frozen."""
+def states(config: Config) -> Mapping[str, RootState]:
+    """Every data set that was served, with what is left of it."""
     with _ledger(config) as ledger:
-        roots = {} if ledger is None else ledger.roots()
-    return {name: root.remaining for name, root in roots.items()}, {n for n, r in roots.items() if r.frozen}
+        return {} if ledger is None else ledger.roots()
 
 
 def freeze(config: Config, name: str, frozen: bool) -> None:

@@ -14,6 +14,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
+# Where a request's reply is found in its ASGI scope.
+REPLY = "fpinq.reply"
+# An answer is written down so long before its reply leaves; half of the quantum, where that is less.
+RECORDING_SECONDS = 0.25
 # A reply with more bytes has been read, all but this, before its request gives back its place.
 UNREAD_BYTES = 2**16
 
@@ -21,6 +25,16 @@ UNREAD_BYTES = 2**16
 def until_release(elapsed: float, quantum: float) -> float:
     """How long to wait until the next multiple of the quantum."""
     return max(1, ceil(elapsed / quantum)) * quantum - elapsed
+
+
+def until_recording(elapsed: float, quantum: float) -> float:
+    """How long to wait until an answer is written down: to where a reply that leaves next is being made.
+
+    What is written down can be read at once, and where it stands among others' entries for ever: if that were
+    when a measurement ends, whoever reads the trace would know how long it took.
+    """
+    before = min(quantum / 2, RECORDING_SECONDS)
+    return until_release(elapsed + before, quantum)
 
 
 class AtQuanta:
@@ -40,7 +54,7 @@ class AtQuanta:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        reply = Reply(send, self._quantum)
+        reply = scope[REPLY] = Reply(send, self._quantum)
         with self._places.visit() as scope[VISIT]:
             try:
                 await self._app(scope, reply.arriving(receive), reply.send)
@@ -58,7 +72,7 @@ class Reply:
     """
 
     def __init__(self, send: Send, quantum: float) -> None:
-        self._arrived = monotonic()  # not the loop's time, which stands still within a turn
+        self.arrived = monotonic()  # not the loop's time, which stands still within a turn
         self._send = send
         self._quantum = quantum
         self._begun = False
@@ -69,7 +83,7 @@ class Reply:
         async def more() -> Message:
             message = await receive()
             if message["type"] == "http.request":
-                self._arrived = monotonic()
+                self.arrived = monotonic()
             return message
 
         return more
@@ -77,7 +91,10 @@ class Reply:
     async def begin(self) -> None:
         """Wait until a reply may begin, unless it has."""
         if self._quantum and not self._begun:
-            await asyncio.sleep(until_release(monotonic() - self._arrived, self._quantum))
+            now = monotonic()
+            due = now + until_release(now - self.arrived, self._quantum)
+            while (left := due - monotonic()) > 0:  # a loop that counts in milliseconds ends a wait too soon
+                await asyncio.sleep(left)
         self._begun = True
 
     async def send(self, message: Message) -> None:

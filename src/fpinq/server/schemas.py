@@ -3,6 +3,7 @@
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from datetime import date
 from enum import Enum
 from fractions import Fraction
 from inspect import getdoc
@@ -30,6 +31,12 @@ _SCALARS: dict[Any, Schema] = {
         "properties": {
             "range": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
         },
+    },
+    date: {
+        "type": "object",
+        "required": ["date"],
+        "additionalProperties": False,
+        "properties": {"date": {"type": "string", "format": "date"}},
     },
 }
 _TAGGED = {

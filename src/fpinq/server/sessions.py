@@ -9,7 +9,6 @@ never was.
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from threading import Lock
 from typing import NamedTuple
 
@@ -45,7 +44,7 @@ class Sessions:
 
     def _seal(self, number: str, analyst: str) -> str:
         signed = f"{number}/{analyst}".encode(errors="replace")
-        return hmac.new(self._key, signed, sha256).hexdigest()[:_DIGITS]
+        return hmac.digest(self._key, signed, "sha256").hex()[:_DIGITS]
 
 
 # The tables that a session would hold with these bound, according to the ledger.

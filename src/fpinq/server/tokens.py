@@ -47,6 +47,7 @@ class Bearer:
     name: str
     role: str
     expires_at: int | None = None
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,16 @@ class Tokens:
 
     def rotate(self, whose: str, seconds: int | None = None) -> str:
         """A new token for a person, in their role; all that they had end at once."""
-        roles = [token.role for token in self.listed() if token.name == whose]
-        if not roles:
+        held = [token for token in self.listed() if token.name == whose]
+        if not held:
             raise ProgramError(f"nobody of the name {whose!r} has a token: see fpinq token list")
+        good = {token.role for token in held if self._is_good(token.expires_at, token.revoked_at)}
+        roles = good or {token.role for token in held if token.created_at == held[-1].created_at}
+        if len(roles) > 1:
+            listed = " and ".join(sorted(roles))
+            raise ProgramError(f"{whose!r} has tokens as {listed}: revoke those that are to end by their ids")
         self.revoke(whose)
-        return self.create(whose, roles[-1], seconds)
+        return self.create(whose, roles.pop(), seconds)
 
     def listed(self) -> list[TokenFacts]:
         """All tokens, oldest first."""
@@ -135,11 +141,22 @@ class Tokens:
             )
         stored = row[0] if row is not None else bytes(32)
         matches = hmac.compare_digest(stored, _hash(secret))
-        if row is None or not matches or row[4] is not None:
+        if row is None or not matches or not self._is_good(row[3], row[4]):
             raise NotAuthenticated(_REFUSAL)
-        if row[3] is not None and row[3] <= self._clock():
+        return Bearer(row[1], row[2], row[3], identity)
+
+    def check(self, bearer: Bearer) -> None:
+        """NotAuthenticated if a bearer's token has ended meanwhile: while the body arrived, say."""
+        row = (
+            self._connection()
+            .execute("SELECT expires_at, revoked_at FROM tokens WHERE id = ?", (bearer.token,))
+            .fetchone()
+        )
+        if row is None or not self._is_good(*row):
             raise NotAuthenticated(_REFUSAL)
-        return Bearer(row[1], row[2], row[3])
+
+    def _is_good(self, expires_at: int | None, revoked_at: int | None) -> bool:
+        return revoked_at is None and (expires_at is None or expires_at > self._clock())
 
     def key(self, name: str) -> bytes:
         """A secret key of the servers on this file, made when first asked for."""

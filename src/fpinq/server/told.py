@@ -12,11 +12,27 @@ Number = int | float | str
 Scalar = bool | int | float | str | None
 
 
-class Allowance(TypedDict):
-    """What is left of a data set, for everybody and for whoever asks."""
+class BudgetTold(TypedDict):
+    """A budget, and what is left of it: amounts of its notion."""
 
     notion: Notion
     budget: str
+    remaining: str
+
+
+class Allowance(BudgetTold):
+    """What is left of a data set, for everybody and for whoever asks."""
+
+    cap: str | None
+    cap_remaining: str | None
+    left: str
+    delta: "DeltaAllowance | None"
+
+
+class DeltaAllowance(TypedDict):
+    """What is left of the δ for keys that nobody listed, for everybody and for whoever asks."""
+
+    keys_delta: str
     remaining: str
     cap: str | None
     cap_remaining: str | None
@@ -36,12 +52,22 @@ class Price(TypedDict):
     """What a question costs of a data set."""
 
     dataset: str
+    notion: Notion
     price: str
     left: str
     left_after: str
     budget_remaining: str
     cap: str | None
     cap_remaining: str | None
+    delta: "DeltaPrice | None"
+
+
+class DeltaPrice(TypedDict):
+    """What a question that finds keys costs of a data set's δ for keys."""
+
+    price: str
+    left: str
+    left_after: str
 
 
 class Step(TypedDict):
@@ -94,17 +120,38 @@ class Wrong(TypedDict):
     mistake: Mistaken
 
 
+class DiscoveryTold(TypedDict):
+    """Which keys are shown, of those that nobody listed: whose noisy counts reach a threshold.
+
+    A key that shown_from records have is shown with the confidence that is told. In words it is words.
+    """
+
+    epsilon: str | None
+    rho: str | None
+    delta: str
+    threshold: int | str
+    shown_from: int | str
+    expected_false: str
+    at_most: int
+    half_width: Number | None
+    standard_error: Number | None
+    confidence: float
+    words: str
+
+
 class Known(TypedDict):
     """What is known of a question before and after."""
 
     words: str
-    epsilon: str
+    epsilon: str | None
+    rho: str | None
     prices: list[Price]
     likelihood_ratio: Number | None
     scaling_factor: int | str
     derivation: list[Step]
     truncation: list[Truncated]
     parts: int | None
+    discovery: DiscoveryTold | None
 
 
 class QuoteTold(Known):
@@ -134,6 +181,8 @@ class AnswerTold(Known):
 
     charged: dict[str, str]
     remaining: dict[str, str]
+    charged_delta: dict[str, str]
+    remaining_delta: dict[str, str]
     confidence: float
     name: str
     key_columns: list[str]
@@ -157,9 +206,10 @@ class KeptQuestion(TypedDict):
 
 
 class KeptQuestions(TypedDict):
-    """One's own questions, newest first."""
+    """One's own questions, newest first; and whether there are earlier ones."""
 
     questions: list[KeptQuestion]
+    more: bool
 
 
 class HeadTold(TypedDict):
@@ -178,11 +228,13 @@ class TraceTold(TypedDict):
 
 
 class ByAnalyst(TypedDict):
-    """What an analyst has spent of a data set."""
+    """What an analyst has spent of a data set, and of its δ for keys where it has one."""
 
     name: str
     spent: str
     cap: str | None
+    spent_delta: str | None
+    keys_cap: str | None
 
 
 class Moment(TypedDict):
@@ -198,6 +250,7 @@ class SpentTold(TypedDict):
     name: str
     budget: str
     cap: str | None
+    keys_delta: str | None
     analysts: list[ByAnalyst]
     over_time: list[Moment]
 
@@ -246,14 +299,15 @@ class TableTold(TypedDict):
     columns: dict[str, dict[str, Any]]
 
 
-class DataSetTold(TypedDict):
-    """What is public of a data set."""
+class DataSetTold(BudgetTold):
+    """What is public of a data set. What was promised is for people to read, with its δ."""
 
     name: str
     unit: str | None
     block_of: str | None
-    budget: str
-    remaining: str
+    promised: str
+    keys_delta: str | None
+    remaining_delta: str | None
     frozen: bool
     description: str
     tables: list[TableTold]

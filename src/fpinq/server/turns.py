@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 from threading import Lock
+from time import monotonic, sleep
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,11 +24,13 @@ from fpinq.runtime import deadline
 from fpinq.runtime.record import Recorder
 from fpinq.runtime.refusals import TooManyRequests
 from fpinq.runtime.system import Alike, Mechanism
+from fpinq.server.quantum import until_recording
 
 # An analyst's own requests are in the way.
 LATE = TooManyRequests("your other requests take too long: send fewer at a time")
 
 _analyst: ContextVar[str | None] = ContextVar("analyst", default=None)
+_arrived: ContextVar[float | None] = ContextVar("arrived", default=None)
 
 
 class Turns:
@@ -60,13 +63,14 @@ class Turns:
 
 
 @contextmanager
-def acting(analyst: str) -> Iterator[None]:
-    """What this thread does in here, it does for an analyst."""
-    before = _analyst.set(analyst)
+def acting(analyst: str, arrived: float) -> Iterator[None]:
+    """What this thread does in here, it does for an analyst, whose request arrived at this time."""
+    before, earlier = _analyst.set(analyst), _arrived.set(arrived)
     try:
         yield
     finally:
         _analyst.reset(before)
+        _arrived.reset(earlier)
 
 
 def drawing(mechanism: Mechanism, alike: Alike) -> tuple[Mechanism, Alike]:
@@ -77,20 +81,24 @@ def drawing(mechanism: Mechanism, alike: Alike) -> tuple[Mechanism, Alike]:
         with turns.of(_analyst.get()):
             return mechanism(query, measured, epsilon)
 
-    def draw_alike(query: SimpleQuery, measured: Sequence[Integers], epsilon: Amount) -> tuple[Released, ...]:
+    def draw_each(
+        queries: Sequence[SimpleQuery], measured: Sequence[Integers], epsilon: Amount
+    ) -> tuple[Released, ...]:
         with turns.of(_analyst.get()):
-            return alike(query, measured, epsilon)
+            return alike(queries, measured, epsilon)
 
-    return draw, draw_alike
+    return draw, draw_each
 
 
 class InTurn:
-    """A record that each analyst uses once at a time: what it writes together is of different analysts."""
+    """A record that each analyst uses once at a time: what it writes together is of different analysts.
 
-    def __init__(self, record: Recorder) -> None:
-        self._record = record
+    It takes an answer at a public time, and not when its measurement ends.
+    """
+
+    def __init__(self, record: Recorder, quantum: float = 0.0) -> None:
+        self._record, self._quantum = record, quantum
         self._turns = Turns(LATE)
-        self.answer = record.answer
         self.register = record.register
         self.check = record.check
         self.drop = record.drop
@@ -106,6 +114,13 @@ class InTurn:
         """One step, in the analyst's turn."""
         with self._turns.of(analyst):
             return self._record.act(session, action, request_id, analyst, *more)
+
+    def answer(self, seq: int, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        """Record what is to be released, at the time at which that can be seen."""
+        arrived = _arrived.get()
+        if self._quantum and arrived is not None:
+            sleep(until_recording(monotonic() - arrived, self._quantum))
+        return self._record.answer(seq, released)
 
     def configuration(self, session: str, analyst: str | None = None) -> Configuration:
         """⟨E, C⟩ of a session, in the analyst's turn."""

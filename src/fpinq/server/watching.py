@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -14,14 +15,17 @@ from fpinq.ledger.errors import LedgerCorrupt
 from fpinq.ledger.notation import show_body
 from fpinq.ledger.spending import Spendings
 from fpinq.ledger.verify import verify
+from fpinq.model.books import FOR_KEYS
 from fpinq.model.events import Registered
 from fpinq.runtime.refusals import TooManyRequests
 from fpinq.server.house import House
-from fpinq.server.told import ByAnalyst, Corrupt, HeadTold, SpentTold, Verified
+from fpinq.server.told import Corrupt, HeadTold, SpentTold, Verified
 
-# A request looks at so many entries at the most; the next one goes on from there.
+ZERO = Fraction(0)
+# A request looks at so many entries, and characters of them, at the most; the next one goes on from there.
 LOOKED_AT = 10_000
-PAGE = 1_000
+LOOKED_AT_CHARACTERS = 2**22
+PAGE = 100
 LOOK_AGAIN_SECONDS = 0.25
 # What was spent over time is told by so many points at the most.
 POINTS = 200
@@ -66,12 +70,13 @@ def entry_of(line: Line) -> dict[str, Any]:
 def after(ledger: Ledger, seq: int, limit: int, sieve: Sieve) -> tuple[list[dict[str, Any]], int]:
     """Entries after one, oldest first; and the last that was looked at."""
     found: list[dict[str, Any]] = []
-    for looked, line in enumerate(ledger.entries(seq), 1):
+    looking = Looking()
+    for line in ledger.entries(seq):
         seq = line.seq
         entry = entry_of(line)
         if sieve.lets(entry):
             found.append(entry)
-        if len(found) == limit or looked == LOOKED_AT:
+        if len(found) == limit or looking.has_seen_enough(line):
             break
     return found, seq
 
@@ -79,26 +84,31 @@ def after(ledger: Ledger, seq: int, limit: int, sieve: Sieve) -> tuple[list[dict
 def before(ledger: Ledger, seq: int, limit: int, sieve: Sieve) -> tuple[list[dict[str, Any]], int]:
     """Entries before one, newest first; and the last that was looked at."""
     found: list[dict[str, Any]] = []
-    looked = 0
-    while seq > 0 and looked < LOOKED_AT:
-        page = _between(ledger, max(seq - PAGE, 0), seq)
-        for line in reversed(page):
-            looked, seq = looked + 1, line.seq
+    looking = Looking()
+    while seq > 0:
+        first = max(seq - PAGE, 0)
+        for line in reversed(list(islice(ledger.entries(first - 1), seq - first))):
+            seq = line.seq
             entry = entry_of(line)
             if sieve.lets(entry):
                 found.append(entry)
-                if len(found) == limit:
-                    return found, seq
+            if len(found) == limit or looking.has_seen_enough(line):
+                return found, seq
     return found, seq
 
 
-def _between(ledger: Ledger, first: int, end: int) -> list[Line]:
-    found: list[Line] = []
-    for line in ledger.entries(first - 1):
-        if line.seq >= end:
-            break
-        found.append(line)
-    return found
+@dataclass
+class Looking:
+    """How much of a ledger a request has looked at: an entry is as long as whoever wrote it liked."""
+
+    entries: int = 0
+    characters: int = 0
+
+    def has_seen_enough(self, line: Line) -> bool:
+        """Take one more; whether it is the last."""
+        self.entries += 1
+        self.characters += len(line.text)
+        return self.entries >= LOOKED_AT or self.characters >= LOOKED_AT_CHARACTERS
 
 
 async def news(ledger: Ledger, seq: int, seconds: float) -> None:
@@ -157,20 +167,34 @@ class Spending:
             self._seq = line.seq
 
     def _of(self, name: str, root: Registered) -> SpentTold:
-        spent = {who or "": found.charged for (who, of), found in self._each.each.items() if of == name}
-        analysts: list[ByAnalyst] = []
-        for who in sorted({*spent, *(root.caps or {})}):
-            cap = root.cap_of(who)
-            amount = spent.get(who, Fraction(0))
-            analysts.append({"name": who, "spent": str(amount), "cap": None if cap is None else str(cap)})
+        spent, deltas = self._by_analyst(name), self._by_analyst(name + FOR_KEYS)
+        listed = {*spent, *deltas, *(root.caps or {}), *(root.keys_caps or {})}
         growth = self._growths.get(name, Growth())
         return {
             "name": name,
             "budget": str(root.amount),
-            "cap": None if root.cap is None else str(root.cap),
-            "analysts": analysts,
+            "cap": _told(root.cap),
+            "keys_delta": _told(root.keys_delta or None),
+            "analysts": [
+                {
+                    "name": who,
+                    "spent": str(spent.get(who, ZERO)),
+                    "cap": _told(root.cap_of(who)),
+                    "spent_delta": _told(deltas.get(who, ZERO) if root.keys_delta else None),
+                    "keys_cap": _told(root.keys_cap_of(who)),
+                }
+                for who in sorted(listed)
+            ],
             "over_time": [{"at": at, "spent": str(total)} for at, total in _thinned(growth.points)],
         }
+
+    def _by_analyst(self, charged: str) -> dict[str, Fraction]:
+        """What each has spent of what is charged under a name: a data set's own, or its δ's."""
+        return {who or "": found.charged for (who, of), found in self._each.each.items() if of == charged}
+
+
+def _told(amount: Fraction | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 def _thinned(points: list[tuple[str, Fraction]]) -> Iterator[tuple[str, Fraction]]:

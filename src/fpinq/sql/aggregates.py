@@ -26,11 +26,12 @@ AGGREGATES = (
 )  # fmt: skip
 # What stands around an aggregate and belongs to it.
 AROUND = (exp.Filter, exp.WithinGroup)
+_WHOLE = frozenset(AGGREGATES + AROUND)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate, as a whole."""
-    return isinstance(node, AGGREGATES + AROUND)
+    return type(node) in _WHOLE
 
 
 def has_aggregate(node: exp.Expr) -> bool:

@@ -7,6 +7,7 @@ from math import ceil, floor
 from fpinq.client.bounds import Known, exact_bounds
 from fpinq.model.epsilon import rational
 from fpinq.model.expressions import Column, Expression, Literal
+from fpinq.sql.scalars import is_opaque
 
 Interval = tuple[Fraction, Fraction]
 _ZERO = Fraction(0)
@@ -33,6 +34,8 @@ def bounds_of(tree: Expression, known: Mapping[str, Known]) -> Interval | None:
         return Fraction(low), Fraction(high)
     if tree.operator == "clip":
         return _clipped(tree.arguments[1], tree.arguments[2])
+    if is_opaque(tree):
+        return None
     if tree.operator in ("if_else", "fill_null"):
         branches = tree.arguments[1:] if tree.operator == "if_else" else tree.arguments
         return _around([bounds_of(each, known) for each in branches if not _is_null(each)])

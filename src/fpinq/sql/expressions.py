@@ -41,6 +41,9 @@ class Scope(Protocol):
     def special(self, node: exp.Expr) -> Cell | None:
         """What a node stands for here as a whole: an aggregate that was released, a key; None of others."""
 
+    def scalar(self, node: exp.Subquery) -> Cell | None:
+        """The value of a scalar sub-query; None is NULL."""
+
     def error(self, message: str, node: exp.Expr | None = None) -> BadSQL:
         """BadSQL at a node."""
 
@@ -78,9 +81,8 @@ def translates(*kinds: type[exp.Expr]) -> Callable[[Translation], Translation]:
 _AGGREGATE = (
     "an aggregate is of many records, and this looks at one: use HAVING, or a GROUP BY in a sub-query"
 )
-_SUBQUERY = "a sub-query inside an expression is an answer by itself: ask it first, and write its value here"
 _NOT_HERE: dict[type[exp.Expr], str] = {
-    exp.Subquery: _SUBQUERY, exp.Select: _SUBQUERY, exp.Star: "* is for COUNT(*) only",
+    exp.Star: "* is for COUNT(*) only",
     exp.Exists: "EXISTS belongs to WHERE, as a condition of its own joined by AND",
     exp.Tuple: "a list of values is for IN: (a, b) IN (SELECT …)",
 }  # fmt: skip
@@ -214,6 +216,11 @@ def _null(node: exp.Null, scope: Scope) -> Value:
 @translates(exp.Paren)
 def _paren(node: exp.Paren, scope: Scope) -> Value:
     return translate(node.this, scope)
+
+
+@translates(exp.Subquery)
+def _scalar(node: exp.Subquery, scope: Scope) -> Value:
+    return scope.scalar(node)
 
 
 _UNITS = {

@@ -1,23 +1,29 @@
 """A statement, the tables that it may name, and an ε: what fp.sql, table.sql and catalog.sql ask."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
+from fpinq.client.amounts import plain_amount
 from fpinq.client.table import Table
+from fpinq.model.epsilon import delta as exact_delta
 from fpinq.model.errors import BadEpsilon, ProgramError
 from fpinq.sql.asking import ask
 from fpinq.sql.explaining import Explanation, explain
 from fpinq.sql.parsing import parse
+from fpinq.sql.programs import Program, program
 from fpinq.sql.results import Line, Result
 from fpinq.sql.scopes import Catalog, alike, relation_of
-from fpinq.sql.statements import Plan, plan
 
 
 def asked(
-    text: object, epsilon: object, tables: Mapping[str, Any], own: Table | None = None
+    text: object, epsilon: object, tables: Mapping[str, Any], own: Table | None = None, delta: object = None
 ) -> Line | Result | Explanation:
-    """The answers of a SELECT, or the explanation of an EXPLAIN; own is what any other name stands for."""
-    found = planned(text, tables, own)
+    """The answers of a SELECT, or the explanation of an EXPLAIN; own is what any other name stands for.
+
+    With a δ, keys of GROUP BY that are not public are found.
+    """
+    found = planned(text, tables, own, delta)
     if found.parsed.explained:
         return explain(found, epsilon)
     if epsilon is None:
@@ -25,10 +31,15 @@ def asked(
     return ask(found, epsilon)
 
 
-def planned(text: object, tables: Mapping[str, Any], own: Table | None = None) -> Plan:
-    """What a statement asks, of which table: nothing is charged yet."""
+def planned(
+    text: object, tables: Mapping[str, Any], own: Table | None = None, delta: object = None
+) -> Program:
+    """What a statement asks, of which tables: nothing is charged yet."""
     parsed = parse(text)
-    return plan(parsed, catalog_of(tables, own, parsed.tables))
+    if delta is not None:
+        exact = exact_delta(plain_amount(delta))
+        parsed = replace(parsed, hints=replace(parsed.hints, delta=exact))
+    return program(parsed, catalog_of(tables, own, parsed.tables))
 
 
 def catalog_of(tables: Mapping[str, Any], own: Table | None, named: Collection[str]) -> Catalog:

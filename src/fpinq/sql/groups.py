@@ -13,7 +13,7 @@ from fpinq.sql.aggregates import apart, is_aggregate
 from fpinq.sql.bounds import bounds_of
 from fpinq.sql.expressions import cell, chained, condition, if_else
 from fpinq.sql.relations import Reader, distinct_names, items, names_in, of_row, placed
-from fpinq.sql.scopes import Name, Relation, Rows, alike
+from fpinq.sql.scopes import Name, Relation, Rows, alike, folded, selected
 
 
 def group_nodes(reader: Reader, query: exp.Select, listed: list[tuple[str, exp.Expr]]) -> list[exp.Expr]:
@@ -35,7 +35,7 @@ def group_node(reader: Reader, node: exp.Expr, listed: list[tuple[str, exp.Expr]
 def aliased(node: exp.Expr, source: Relation, listed: list[tuple[str, exp.Expr]]) -> exp.Expr:
     """A name of the SELECT list as what it names, unless a column has this name."""
     if isinstance(node, exp.Column) and not node.table:
-        if any(alike(name.name, node.name) for name in source.names):
+        if folded(node.name) in source.by_name:
             return node
         return next((of for name, of in listed if alike(name, node.name)), node)
     return node
@@ -69,7 +69,7 @@ class Members:
         if type(node) not in self.kinds:
             return None  # no key is written so
         try:
-            tree = cell(node, Rows(self.reader.text, self.source, self.known)).tree
+            tree = cell(node, Rows(self.reader, self.source, self.known)).tree
         except BadSQL:
             return None
         name = next((name for name, key in self.keys.items() if key == tree), None)
@@ -77,8 +77,13 @@ class Members:
 
     def column(self, node: exp.Column) -> Cell:
         """No column but a key is one of the group's."""
-        Rows(self.reader.text, self.source, self.known).column(node)
+        Rows(self.reader, self.source, self.known).column(node)
         raise self.error(f"{node.name!r} is neither in GROUP BY nor in an aggregate", node)
+
+    def scalar(self, node: exp.Subquery) -> Cell | None:
+        """The value of a sub-query, the same for every group."""
+        call = self.group.count().call
+        return self.reader.scalars.in_a_row(node, self, call, self.source.public)
 
     def error(self, message: str, node: exp.Expr | None = None) -> BadSQL:
         """BadSQL at a node."""
@@ -91,7 +96,7 @@ class Members:
             raise self.error("in a sub-query, count what SELECT DISTINCT gives: GROUP BY of that", node)
 
         def rows(row: Row) -> Rows:
-            return Rows(self.reader.text, self.source, row)
+            return Rows(self.reader, self.source, row)
 
         def test(row: Row) -> Cell | None:
             tests = [condition(each, rows(row)) for each in found.only]
@@ -158,19 +163,19 @@ def grouped(reader: Reader, query: exp.Select, source: Relation) -> Relation:
     group = query.args.get("group")
     if group is None:
         raise reader.error(
-            "a sub-query of one row for the whole table is an answer, and answers are noisy: ask it by "
-            "itself, and write its value into the next statement; or GROUP BY something",
+            "a sub-query of one row for the whole table is an answer, and no table: put it where its value "
+            "is needed, WHERE x > (SELECT AVG(x) FROM …); or GROUP BY something",
             query,
         )
     if any(isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets) for each in group.expressions):
         raise reader.error("GROUPING SETS are for the outermost SELECT", group)
     nodes = [aliased(each, source, listed) for each in group_nodes(reader, query, listed)]
     known, kinds = source.row(), kinds_of(nodes)
-    scope = Rows(reader.text, source, known)
+    scope = Rows(reader, source, known)
     trees = {f"key{i}": cell(each, scope).tree for i, each in enumerate(nodes)}
 
     def key(row: Row) -> dict[str, Cell]:
-        of_row = Rows(reader.text, source, row)
+        of_row = Rows(reader, source, row)
         return {f"key{i}": cell(each, of_row) for i, each in enumerate(nodes)}
 
     def record(group: Any) -> dict[str, Cell]:
@@ -207,11 +212,10 @@ def _known(
             continue
         if tree in keys.values():
             shown[name] = tree
-    domains = [domain.selected(shown) for domain in source.domains]
     whole = set(keys.values()) <= set(shown.values())
     return Relation(
         made.table,
         made.names,
-        tuple(domain for domain in domains if domain is not None),
+        tuple(selected(source.domains, shown)),
         frozenset(shown) if whole else None,
     )

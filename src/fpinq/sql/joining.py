@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
-from fpinq.client.joins import every_pair, first, joined_inside
+from fpinq.client.joins import first, joined_inside
 from fpinq.client.keys import public_rows
 from fpinq.client.rows import Cell, Row, constant
 from fpinq.model.expressions import Column, Expression, Value
@@ -27,7 +28,7 @@ from fpinq.sql.relations import (
     subquery,
     with_ctes,
 )
-from fpinq.sql.scopes import Domain, Name, Relation, Rows, alike
+from fpinq.sql.scopes import Domain, Name, Relation, Rows, alike, selected
 
 # Of a public table with more rows than this, the values are not taken as keys.
 MAX_PUBLIC = 100_000
@@ -42,11 +43,12 @@ def joined(reader: Reader, query: exp.Select, tests: list[exp.Expr]) -> Relation
     others = [source_of(reader, each.this) for each in joins]
     _check_aliases(reader, query, [first_item, *others])
     tests = list(tests)
-    whole = _before(reader, first_item, [first_item, *others], tests)
+    owned = _owned([first_item, *others], tests)
+    whole = _before(reader, first_item, owned.get(0, ()), tests)
     waiting: list[tuple[exp.Join, Relation]] = []
-    for join, other in zip(joins, others, strict=True):
+    for number, (join, other) in enumerate(zip(joins, others, strict=True), 1):
         if not join.side:
-            other = _before(reader, other, [first_item, *others], tests)
+            other = _before(reader, other, owned.get(number, ()), tests)
         if _is_listed(join):
             waiting.append((join, other))
             continue
@@ -70,18 +72,21 @@ def _check_aliases(reader: Reader, query: exp.Select, relations: Sequence[Relati
             seen.append(table)
 
 
-def _before(reader: Reader, relation: Relation, every: list[Relation], tests: list[exp.Expr]) -> Relation:
-    """The records of one table that WHERE leaves, before it is joined; these conditions are done with."""
-    own = []
-    for test in tests:
+def _owned(every: Sequence[Relation], tests: Sequence[exp.Expr]) -> dict[int, list[exp.Expr]]:
+    """The conditions that are about one of several tables alone, by its number."""
+    found: dict[int, list[exp.Expr]] = {}
+    for test in tests if len(every) > 1 else ():
         named = names_in(test)
-        if not named or _has_query(test):
-            continue
-        owners = {id(each) for name in named for each in every if belongs_to(each, name)}
-        if len(every) > 1 and owners == {id(next(e for e in every if e.names == relation.names))}:
-            own.append(test)
-    for test in own:
-        tests.remove(test)
+        if named and not _has_query(test):
+            owners = {i for name in named for i, each in enumerate(every) if belongs_to(each, name)}
+            if len(owners) == 1:
+                found.setdefault(owners.pop(), []).append(test)
+    return found
+
+
+def _before(reader: Reader, relation: Relation, own: Sequence[exp.Expr], tests: list[exp.Expr]) -> Relation:
+    """The records of one table that WHERE leaves, before it is joined; these conditions are done with."""
+    tests[:] = [test for test in tests if all(test is not each for each in own)]
     return filtered(reader, relation, own)
 
 
@@ -187,7 +192,7 @@ def _merged(whole: Relation, using: Sequence[exp.Identifier], outer: bool) -> Re
     for name in whole.names:
         key = next((each.name.lower() for each in using if alike(each.name, name.name)), None)
         if key is not None and key in first_of:
-            name = replace(name, column=name.column if outer else first_of[key], merged=True)
+            name = name._replace(column=name.column if outer else first_of[key], merged=True)
         elif key is not None:
             first_of[key] = name.column
         names.append(name)
@@ -208,8 +213,8 @@ class _Keys:
 
     def both(self, left: Row, right: Row) -> list[tuple[Cell, Cell]]:
         """The keys, each pair of one type."""
-        of_left = Rows(self.reader.text, self.left, left)
-        of_right = Rows(self.reader.text, self.right, right)
+        of_left = Rows(self.reader, self.left, left)
+        of_right = Rows(self.reader, self.right, right)
         found = []
         for a, b in self.pairs:
             x, y = cell(a, of_left), cell(b, of_right)
@@ -223,11 +228,13 @@ class _Keys:
 
     def of_left(self, row: Row) -> dict[str, Cell]:
         """Those of the left, by name."""
-        return {f"key{i}": x for i, (x, _) in enumerate(self.both(row, self.right.row()))}
+        scope = Rows(self.reader, self.left, row)
+        return {f"key{i}": cell(a, scope) for i, (a, _) in enumerate(self.pairs)}
 
     def of_right(self, row: Row) -> dict[str, Cell]:
         """Those of the right, by name."""
-        return {f"key{i}": y for i, (_, y) in enumerate(self.both(self.left.row(), row))}
+        scope = Rows(self.reader, self.right, row)
+        return {f"key{i}": cell(b, scope) for i, (_, b) in enumerate(self.pairs)}
 
 
 def _join(
@@ -239,37 +246,31 @@ def _join(
         table = left.table.join(
             right.table, on=(keys.of_left, keys.of_right), left=of_left, right=of_right, outer=outer
         )
-    shown = {
-        tree.name: name
-        for name, tree in every_pair(left.table.facts.schema, right.table.facts.schema)
-        if isinstance(tree, Column)
-    }
-    names = [replace(each, column=shown[f"l.{each.column}"]) for each in left.names]
-    names += [replace(each, column=shown[f"r.{each.column}"]) for each in right.names]
-    domains = [*_moved(left, shown, "l"), *_moved(right, shown, "r", outer)]
-    return Relation(table, tuple(names), tuple(domains), _unique(keys, shown))
+    # Columns of the left keep their names; those of the right, after them, may have others.
+    columns = right.table.facts.schema.names()
+    shown = dict(zip(columns, table.facts.schema.names()[-len(columns) :], strict=True))
+    names = [Name(each.table, each.name, shown[each.column], each.merged) for each in right.names]
+    there = [*selected(right.domains, {shown[c]: Column(c) for c in columns}), *_rows_of(right, shown)]
+    if outer:
+        there = [replace(each, nullable=True) for each in there]
+    here = (*left.domains, *_rows_of(left, {}))
+    return Relation(table, (*left.names, *names), (*here, *there), _unique(keys))
 
 
-def _moved(relation: Relation, shown: dict[str, str], side: str, nullable: bool = False) -> list[Domain]:
-    """What is public of the columns of one side, after the join."""
-    record = {shown[f"{side}.{column}"]: Column(column) for column in relation.table.facts.schema.names()}
-    found = [domain.selected(record) for domain in relation.domains]
-    if relation.public:
-        columns = relation.table.facts.schema.names()
-        rows = tuple(dict.fromkeys(public_rows(relation.table.facts)))
-        if len(rows) <= MAX_PUBLIC:
-            found.append(Domain(tuple(Column(shown[f"{side}.{c}"]) for c in columns), rows))
-    kept = [domain for domain in found if domain is not None]
-    if nullable:
-        kept = [replace(each, rows=(*each.rows, (None,) * len(each.of))) for each in kept]
-    return kept
+def _rows_of(relation: Relation, shown: Mapping[str, str]) -> list[Domain]:
+    """What is public of the columns of a public table, after a join: its rows."""
+    rows = public_rows(relation.table.facts) if relation.public else ()
+    if not relation.public or len(rows) > MAX_PUBLIC:
+        return []
+    of = tuple(Column(shown.get(name, name)) for name in relation.table.facts.schema.names())
+    return [Domain(of, rows, tuple(range(len(of))))]
 
 
-def _unique(keys: _Keys, shown: dict[str, str]) -> frozenset[str] | None:
+def _unique(keys: _Keys) -> frozenset[str] | None:
     """The columns that stay unique: of the left, where the right has each key once."""
     if keys.left.unique is None or not _is_unique(keys.right, _columns(keys, right=True)):
         return None
-    return frozenset(shown[f"l.{column}"] for column in keys.left.unique)
+    return keys.left.unique
 
 
 def _columns(keys: _Keys, right: bool) -> frozenset[str]:
@@ -286,7 +287,9 @@ def _truncations(reader: Reader, node: exp.Expr, keys: _Keys) -> tuple[First | N
     """How many records of a key each side may use: all beside a public table and inside a person."""
     left, right = keys.left, keys.right
     rows = left.row(), right.row()
-    lefts, rights = keys.of_left(rows[0]), keys.of_right(rows[1])
+    found = keys.both(*rows)
+    lefts = {f"key{i}": a for i, (a, _) in enumerate(found)}
+    rights = {f"key{i}": b for i, (_, b) in enumerate(found)}
     inside = joined_inside(left.table.facts, right.table.facts, lefts, rights)
     if left.public or right.public or inside is not None:
         return _said(reader, left, lefts, right.public), _said(reader, right, rights, left.public)
@@ -314,12 +317,24 @@ def _said(reader: Reader, relation: Relation, keys: Mapping[str, Cell], beside_p
     """How many records of a key one side has: of a public table what it has, of another what a hint says."""
     trees = [key.tree for key in keys.values()]
     if relation.public and not beside_public:
-        return first(max(Counter(_public_keys(relation, trees)).values(), default=1))
+        return first(_most_of_a_key(relation, tuple(trees)))
     columns = frozenset(tree.name for tree in trees if isinstance(tree, Column))
     if _is_unique(relation, columns):
         return first(1)
     hints = _hinted(reader, relation, columns, ["{}.{}"])
     return first(min(hints)) if hints else None
+
+
+# By public table and key, as long as there is the table.
+_most: WeakKeyDictionary[object, dict[tuple[Expression, ...], int]] = WeakKeyDictionary()
+
+
+def _most_of_a_key(relation: Relation, trees: tuple[Expression, ...]) -> int:
+    """How many rows of a public table share a key, at the most."""
+    known = _most.setdefault(relation.table.facts.binding, {})
+    if trees not in known:
+        known[trees] = max(Counter(_public_keys(relation, trees)).values(), default=1)
+    return known[trees]
 
 
 def _public_keys(relation: Relation, trees: Sequence[Expression]) -> Iterator[tuple[Value, ...]]:
@@ -367,6 +382,7 @@ def _member(reader: Reader, whole: Relation, test: exp.Expr) -> Relation:
         _listed_in(reader, whole, node) if isinstance(node, exp.In) else _existing(reader, whole, node)
     )
     keys = _Keys(reader, whole, other, pairs)
+    keys.both(whole.row(), other.row())  # of one type
     with placed(reader.text, node):
         keyed = other.table.select(keys.of_right).distinct()
         names = tuple(Name("", name, name) for name in keyed.facts.schema.names())
@@ -380,6 +396,12 @@ def _member(reader: Reader, whole: Relation, test: exp.Expr) -> Relation:
         if (None,) in listed:  # and nothing is known to be in no list with a null in it
             return replace(whole, table=whole.table.where(
                 lambda row: of_row(constant(False), row)))  # fmt: skip
+        if null_keys and not right.public and not _never_null(other, pairs, node.args["query"]):
+            raise reader.error(
+                "NOT IN is true of nothing once the sub-query has a null, and whether it has one is private: "
+                "leave nulls out, (SELECT y FROM … WHERE y IS NOT NULL), or write NOT EXISTS",
+                node,
+            )
         if null_keys:  # a null is not known to be in none
             whole = replace(whole, table=whole.table.where(
                 lambda row: ~next(iter(keys.of_left(row).values())).is_null()))  # fmt: skip
@@ -396,6 +418,25 @@ def _member(reader: Reader, whole: Relation, test: exp.Expr) -> Relation:
         if not keep:
             table = table.where(lambda row: row[added[0]].is_null())
         return replace(whole, table=table.select(list(kept)))
+
+
+def _never_null(other: Relation, pairs: Sequence[Pair], query: exp.Expr) -> bool:
+    """Whether a list has no nulls: units of persons have none, and a condition may say so."""
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        return False
+    inside = other.table.facts.within
+    where = query.args.get("where")
+    tests = [] if where is None else conjuncts(where.this)
+    said = [test.this.this for test in tests if isinstance(test, exp.Not) and isinstance(test.this, exp.Is)
+            and isinstance(test.this.expression, exp.Null)]  # fmt: skip
+    listed = [each.this if isinstance(each, exp.Alias) else each for each in query.expressions]
+    columns = [Column(name.column) for name in other.names]
+    return len(listed) == len(columns) == len(pairs) and all(
+        node in said or (inside is not None and inside.is_unit(column))
+        for node, column in zip(listed, columns, strict=True)
+    )
 
 
 def _listed_in(reader: Reader, whole: Relation, node: exp.In) -> tuple[Relation, list[Pair]]:

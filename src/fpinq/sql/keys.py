@@ -12,9 +12,11 @@ from fpinq.client.bounds import Known
 from fpinq.client.rows import BOOL, DATE, INT64, Cell
 from fpinq.model.errors import BadPartition
 from fpinq.model.expressions import Apply, Column, Expression, Literal
+from fpinq.model.maps import Each
 from fpinq.model.operators import evaluate
 from fpinq.sql.expressions import Scope, cell, together
-from fpinq.sql.scopes import Domain
+from fpinq.sql.scalars import is_opaque
+from fpinq.sql.scopes import Domain, listed
 
 # A range of numbers in WHERE makes so many keys at the most.
 MAX_RANGE = 10_000
@@ -56,6 +58,8 @@ def finite(tree: Expression, known: Mapping[str, Known], work: Work | None = Non
         return (False, True)
     if tree.operator in _ALWAYS:
         return _ALWAYS[tree.operator]
+    if is_opaque(tree):
+        return None
     if tree.operator in ("if_else", "fill_null"):
         branches = tree.arguments[1:] if tree.operator == "if_else" else tree.arguments
         return _either(finite(each, known, work) for each in branches)
@@ -111,9 +115,11 @@ def domains_of(node: exp.Expr, scope: Scope) -> tuple[Domain, ...]:
     if isinstance(node, exp.Between):
         of, low, high = together(node.this, node.args["low"], node.args["high"], scope=scope)
         return _range(of, low, high)
+    if isinstance(node, exp.Predicate | exp.Connector | exp.Not):
+        return ()
     found = cell(node, scope, BOOL)
     if isinstance(found.tree, Column) and found.type is BOOL:  # WHERE flag
-        return (Domain((found.tree,), ((True,),)),)
+        return (listed(found.tree, [True]),)
     return ()
 
 
@@ -122,7 +128,7 @@ def _listed(of: Cell, values: Sequence[Cell]) -> tuple[Domain, ...]:
     if of.call is None or len(constants) < len(values):
         return ()
     plain = dict.fromkeys(evaluate(tree, {}) for tree in constants)
-    return (Domain((of.tree,), tuple((value,) for value in plain if value is not None)),)
+    return (listed(of.tree, [value for value in plain if value is not None]),)
 
 
 def _range(of: Cell, low: Cell, high: Cell) -> tuple[Domain, ...]:
@@ -132,14 +138,12 @@ def _range(of: Cell, low: Cell, high: Cell) -> tuple[Domain, ...]:
     if first is None or last is None:
         return ()
     if of.type is INT64 and last - first < MAX_RANGE:
-        return (Domain((of.tree,), tuple((value,) for value in range(first, last + 1))),)
+        return (listed(of.tree, range(first, last + 1)),)
     if of.type is DATE:
-        years = [
-            (Domain((Apply("year", (of.tree,)),), tuple((y,) for y in range(first.year, last.year + 1))))
-        ]
+        years = [listed(Apply("year", (of.tree,)), range(first.year, last.year + 1))]
         if (last - first).days < MAX_RANGE:
             days = range(first.toordinal(), last.toordinal() + 1)
-            years.append(Domain((of.tree,), tuple((date.fromordinal(day),) for day in days)))
+            years.append(listed(of.tree, Each(len(days), lambda i: date.fromordinal(days[i]))))
         return tuple(years)
     return ()
 
@@ -177,6 +181,16 @@ def keys_of(
     return [tuple(row[i] for i in order) for row in joined], []
 
 
+def public_values(
+    trees: Sequence[Expression], domains: Sequence[Domain], known: Mapping[str, Known]
+) -> list[Sequence[Any] | None]:
+    """Of each of several expressions by itself its public values, if there are any."""
+    work = Work()
+    values = [finite(tree, known, work) for tree in trees]
+    found = [_best(trees, [place], domains, values) for place in range(len(trees))]
+    return [None if one is None else [value for (value,) in one[1]] for one in found]
+
+
 def _best(
     trees: Sequence[Expression],
     left: list[int],
@@ -188,9 +202,7 @@ def _best(
     for domain in domains:
         places = [place for place in left if trees[place] in domain.of]
         if places:
-            columns = [domain.of.index(trees[place]) for place in places]
-            rows = list(dict.fromkeys(tuple(row[i] for i in columns) for row in domain.rows))
-            options.append((places, rows))
+            options.append((places, domain.rows([domain.of.index(trees[place]) for place in places])))
     for place in left:
         of_place = values[place]
         if of_place is not None:

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import date
 from fractions import Fraction
 
 from sqlglot import exp
@@ -11,7 +12,9 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from fpinq.model.errors import BadSQL
+from fpinq.model.discovery import MAX_FOUND
+from fpinq.model.domains import DateDomain, IntegerDomain, SimpleDomain, StringDomain
+from fpinq.model.errors import BadSQL, ProgramError
 from fpinq.model.frozen import dataclass
 from fpinq.sql.grammar import ALLOWED, REASONS
 
@@ -26,9 +29,16 @@ _DIALECT = DuckDB()
 _EXPLAIN = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 # Nothing is read twice: a hint of 60,000 blanks would be, by every way to share them out.
 _HINT = re.compile(r"\s*+(\w++)\s*+\(\s*+\"?+([^\"(),]++)\"?+\s*+,\s*+([0-9./]++)\s*+\)\s*+,?")
+_DOMAIN = re.compile(
+    r"\s*+domain\s*+\(\s*+\"?+([^\"(),]++)\"?+\s*+,\s*+([-0-9]++)\s*+(?:,\s*+([-0-9]++)\s*+)?\)\s*+,?",
+    re.IGNORECASE,
+)
+_MOST_KEYS = re.compile(r"\s*+most_keys\s*+\(\s*+([0-9]++)\s*+\)\s*+,?", re.IGNORECASE)
 _COMPARISONS = {TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE}
+_PAIRED = {TokenType.NUMBER, *_COMPARISONS}
 
 _CHAINS = (exp.And, exp.Or)
+_SOURCES = (exp.Table, exp.Subquery, exp.Values)
 
 # The parser warns of what it falls back from; whatever it cannot read is refused here.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
@@ -37,10 +47,14 @@ logging.getLogger("sqlglot").propagate = False
 
 @dataclass(frozen=True)
 class Hints:
-    """What `/*+ … */` says: how many records of a key a join may use, and weights of the columns."""
+    """What `/*+ … */` says: how many records of a key a join may use, weights of columns, domains of keys."""
 
     at_most: Mapping[str, int] = field(default_factory=dict)
     weights: Mapping[str, Fraction] = field(default_factory=dict)
+    # Of keys that nobody listed: which there can be, how many are shown; and the δ, which is said beside.
+    domains: Mapping[str, SimpleDomain] = field(default_factory=dict)
+    most_keys: int | None = None
+    delta: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -85,11 +99,13 @@ class Parsed:
     tree: exp.Query
     hints: Hints
     explained: bool
+    # The tables, sub-queries and VALUES that are anywhere in it.
+    sources: tuple[exp.Expr, ...]
 
     @property
     def tables(self) -> frozenset[str]:
         """The names of tables in it, those that WITH gives among them."""
-        found = self.tree.find_all(exp.Table)
+        found = [each for each in self.sources if isinstance(each, exp.Table)]
         return frozenset(f"{each.db}.{each.name}" if each.db else each.name for each in found)
 
 
@@ -124,8 +140,8 @@ def parse(text: object) -> Parsed:
             "data is protected and changed by its owner, outside of SQL",
             tree,
         )
-    check_named(source, tree)
-    return Parsed(source, tree, hints, explained is not None)
+    sources = check_named(source, tree)
+    return Parsed(source, tree, hints, explained is not None, sources)
 
 
 def apart(text: str) -> list[str]:
@@ -173,9 +189,10 @@ def _checked(source: Text, tokens: list[Token]) -> Hints:
             raise source.at(f"nested too deeply: at most {MAX_NESTING} levels", token.start)
         if token.token_type is TokenType.NUMBER and len(token.text) > MAX_DIGITS:
             raise source.at(f"a number has at most {MAX_DIGITS} digits", token.start)
-        if before is not None:
+        if before is not None and before.token_type in _PAIRED:
             _check_pair(source, before, token)
-        hints += [comment[1:] for comment in token.comments if comment.startswith("+")]
+        if token.comments:
+            hints += [comment[1:] for comment in token.comments if comment.startswith("+")]
         before = token
     return _hints(source, hints)
 
@@ -196,14 +213,28 @@ def _check_pair(source: Text, before: Token, token: Token) -> None:
 def _hints(source: Text, comments: list[str]) -> Hints:
     at_most: dict[str, int] = {}
     weights: dict[str, Fraction] = {}
+    domains: dict[str, SimpleDomain] = {}
+    most_keys: int | None = None
     for comment in comments:
         rest = comment
+        place = max(source.text.find(comment), 0)
         while rest.strip():
+            if (most := _MOST_KEYS.match(rest)) is not None:
+                most_keys = _most_keys(source, most[1], place)
+                rest = rest[most.end() :]
+                continue
+            if (of := _DOMAIN.match(rest)) is not None:
+                domains[of[1].strip().lower()] = _domain(source, of[2], of[3], place)
+                rest = rest[of.end() :]
+                continue
             found = _HINT.match(rest)
             number = _number(found[3]) if found else None
-            place = max(source.text.find(comment), 0)
             if not found or number is None or number <= 0 or found[1].lower() not in ("at_most", "weight"):
-                raise source.at("a hint is /*+ at_most(table, 3) */ or /*+ weight(column, 2) */", place)
+                raise source.at(
+                    "a hint is /*+ at_most(table, 3) */, /*+ weight(column, 2) */, /*+ domain(key, 32) */ or "
+                    "/*+ most_keys(100) */",
+                    place,
+                )
             if found[1].lower() == "weight":
                 weights[found[2].strip().lower()] = number
             elif number.denominator != 1:
@@ -211,7 +242,29 @@ def _hints(source: Text, comments: list[str]) -> Hints:
             else:
                 at_most[found[2].strip().lower()] = int(number)
             rest = rest[found.end() :]
-    return Hints(at_most, weights)
+    return Hints(at_most, weights, domains, most_keys)
+
+
+def _most_keys(source: Text, number: str, place: int) -> int:
+    if len(number) > 9 or not 1 <= int(number) <= MAX_FOUND:
+        raise source.at(f"most_keys is how many keys are shown, 1 to {MAX_FOUND:,}", place)
+    return int(number)
+
+
+def _domain(source: Text, low: str, high: str | None, place: int) -> SimpleDomain:
+    """The domain that a hint names: of texts by their bytes, of integers or dates by both ends."""
+    try:
+        if high is None:
+            return StringDomain(int(low))
+        if low.lstrip("-").isdecimal() and high.lstrip("-").isdecimal():
+            return IntegerDomain(int(low), int(high))
+        return DateDomain(date.fromisoformat(low), date.fromisoformat(high))
+    except (ValueError, ProgramError):
+        raise source.at(
+            "a domain is of texts of so many bytes, domain(city, 32); of integers, domain(age, 0, 120); or "
+            "of dates, domain(born, 1900-01-01, 2030-12-31)",
+            place,
+        ) from None
 
 
 def _number(text: str) -> Fraction | None:
@@ -221,31 +274,35 @@ def _number(text: str) -> Fraction | None:
         return None
 
 
-def check_named(source: Text, tree: exp.Expr) -> None:
-    """BadSQL at the first node, or argument of one, that the grammar does not name."""
+def check_named(source: Text, tree: exp.Expr) -> tuple[exp.Expr, ...]:
+    """The tables and sub-queries of a statement; BadSQL at the first node, or argument of one, that the
+    grammar does not name."""
+    sources: list[exp.Expr] = []
     waiting: list[tuple[exp.Expr, int]] = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
         kind = type(node)
         if depth > MAX_DEPTH:
             raise source.error(f"nested too deeply: at most {MAX_DEPTH} operators in one another", node)
+        if kind in _SOURCES:
+            sources.append(node)
         # A chain of AND, or of OR, is no nesting.
-        of = [
+        waiting += [
             (each, depth + (kind not in _CHAINS or type(each) is not kind))
-            for each in node.iter_expressions()
+            for each in node.iter_expressions(reverse=True)
         ]
-        waiting += reversed(of)
         if kind in REASONS:
             raise source.error(REASONS[kind], node)
         if kind not in ALLOWED:
             raise source.error(f"{_words(node)} is not supported", node)
         for argument, value in node.args.items():
-            if value not in (None, False, []) and argument not in ALLOWED[kind]:
+            if argument not in ALLOWED[kind] and value not in (None, False, []):
                 word = value if isinstance(value, str) else argument.strip("_").upper()
                 said = f"{_words(node) if argument == 'this' else word} is not supported here"
                 raise source.error(
                     REASONS.get(type(value), said), value if isinstance(value, exp.Expr) else node
                 )
+    return tuple(sources)
 
 
 def _words(node: exp.Expr) -> str:

@@ -19,7 +19,8 @@ from fpinq.sql.aggregates import has_aggregate
 from fpinq.sql.expressions import casted, cell, chained, condition
 from fpinq.sql.keys import domains_of
 from fpinq.sql.parsing import Hints, Text, start_of
-from fpinq.sql.scopes import Catalog, Name, Relation, Rows, alike, relation_of
+from fpinq.sql.scalars import Scalars
+from fpinq.sql.scopes import Catalog, Name, Relation, Rows, alike, folded, relation_of, selected
 
 
 @contextmanager
@@ -40,6 +41,7 @@ class Reader:
     text: Text
     hints: Hints
     catalog: Catalog
+    scalars: Scalars
 
     def having(self, name: str, relation: Relation) -> "Reader":
         """The same with one table more."""
@@ -51,11 +53,12 @@ class Reader:
 
 
 def with_ctes(reader: Reader, query: exp.Query) -> Reader:
-    """The reader with what WITH names."""
+    """The reader with what WITH names; the query's scalar sub-queries are read."""
     for each in query.ctes:
         name = each.alias
         made = subquery(reader, each.this)
         reader = reader.having(name, made.called(name, _columns(reader, each.args["alias"], made)))
+    reader.scalars.read(reader, query)
     return reader
 
 
@@ -162,7 +165,7 @@ def _projected(reader: Reader, query: exp.Select, source: Relation) -> Relation:
     names = distinct_names([name for name, _ in listed])
 
     def record(row: Row) -> dict[str, Cell]:
-        scope = Rows(reader.text, source, row)
+        scope = Rows(reader, source, row)
         return {name: of_row(cell(node, scope), row) for name, (_, node) in zip(names, listed, strict=True)}
 
     return projected(reader, query, source, record)
@@ -173,7 +176,6 @@ def projected(reader: Reader, node: exp.Expr, source: Relation, record: Any) -> 
     with placed(reader.text, node):
         table = source.table.select(record)
     trees = {name: made.tree for name, made in record(source.row()).items()}
-    domains = [domain.selected(trees) for domain in source.domains]
     kept = {tree.name: name for name, tree in trees.items() if isinstance(tree, Column)}
     unique = source.unique
     if unique is not None:
@@ -181,7 +183,7 @@ def projected(reader: Reader, node: exp.Expr, source: Relation, record: Any) -> 
     return Relation(
         table,
         tuple(Name("", name, name) for name in trees),
-        tuple(domain for domain in domains if domain is not None),
+        tuple(selected(source.domains, trees)),
         unique,
     )
 
@@ -212,7 +214,7 @@ def _combined(reader: Reader, query: exp.SetOperation) -> Relation:
         raise reader.error(
             f"both sides need the same columns: {len(left.names)} here and {len(right.names)} there", query
         )
-    types = [_common(reader, query, a, b) for a, b in zip(_types(left), _types(right), strict=True)]
+    types = [common_type(reader, query, a, b) for a, b in zip(_types(left), _types(right), strict=True)]
     names = tuple(name.name for name in left.names)
     tables = [_as_columns(reader, query, each, names, types) for each in (left, right)]
     bag = not query.args.get("distinct")
@@ -231,7 +233,8 @@ def _types(relation: Relation) -> list[Type]:
     return [relation.table.facts.schema.type_of(name.column) for name in relation.names]
 
 
-def _common(reader: Reader, query: exp.Expr, a: Type, b: Type) -> Type:
+def common_type(reader: Reader, query: exp.Expr, a: Type, b: Type) -> Type:
+    """The type of a column that both sides of a set operation have."""
     for pair in ((Type.INT64, Type.FLOAT64), (Type.DATE, Type.TIMESTAMP)):
         if {a, b} == set(pair):
             return pair[1]
@@ -254,9 +257,9 @@ def _as_columns(
 def _values(reader: Reader, node: exp.Values) -> Relation:
     """VALUES (…), (…): a public table."""
     alias = node.args.get("alias")
-    scope = _Constants(reader)
+    scope = Constants(reader)
     rows = [
-        [_constant(each, scope) for each in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+        [constant(each, scope) for each in (row.expressions if isinstance(row, exp.Tuple) else [row])]
         for row in node.expressions
     ]
     if len({len(row) for row in rows}) != 1:
@@ -271,20 +274,30 @@ def _values(reader: Reader, node: exp.Values) -> Relation:
 
 
 @dataclass(frozen=True)
-class _Constants:
+class Constants:
+    """What is the same for every row: VALUES, and SELECT without FROM."""
+
     reader: Reader
 
     def column(self, node: exp.Column) -> Cell:
+        """There is no row."""
         raise self.reader.error("VALUES are constants", node)
 
     def special(self, node: exp.Expr) -> Cell | None:
+        """Nothing is special."""
         return None
 
+    def scalar(self, node: exp.Subquery) -> Cell | None:
+        """No sub-query is a constant."""
+        raise self.reader.error("VALUES are constants", node)
+
     def error(self, message: str, node: exp.Expr | None = None) -> BadSQL:
+        """BadSQL at a node."""
         return self.reader.error(message, node)
 
 
-def _constant(node: exp.Expr, scope: _Constants) -> Cell | None:
+def constant(node: exp.Expr, scope: Constants) -> Cell | None:
+    """The value of a node in which no row is; None is NULL."""
     return None if isinstance(node, exp.Null) else cell(node, scope)
 
 
@@ -346,12 +359,12 @@ def filtered(reader: Reader, relation: Relation, tests: Sequence[exp.Expr]) -> R
         return relation
 
     def test(row: Row) -> Cell:
-        scope = Rows(reader.text, relation, row)
+        scope = Rows(reader, relation, row)
         return of_row(chained("and", [condition(each, scope) for each in tests]), row)
 
     with placed(reader.text, tests[0]):
         table = relation.table.where(test)
-    scope = Rows(reader.text, relation, relation.row())
+    scope = Rows(reader, relation, relation.row())
     domains = [domain for each in tests for domain in domains_of(each, scope)]
     return replace(relation, table=table, domains=(*relation.domains, *domains))
 
@@ -364,7 +377,5 @@ def names_in(node: exp.Expr) -> list[exp.Column]:
 
 def belongs_to(relation: Relation, node: exp.Column) -> bool:
     """Whether a name may be a column of a relation."""
-    return any(
-        alike(each.name, node.name) and (not node.table or alike(each.table, node.table))
-        for each in relation.names
-    )
+    found, table = relation.by_name.get(folded(node.name), ()), node.table
+    return any(alike(each.table, table) for each in found) if table else bool(found)

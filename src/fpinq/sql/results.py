@@ -34,6 +34,9 @@ class Line(Named):
     With a single answer in it, the row is this answer too: `.value`, `.interval(0.95)`.
     """
 
+    # What finding keys that nobody listed cost of the δ for them, in a sub-query.
+    charged_delta: Charged = Fraction(0)
+
     def __init__(
         self,
         cells: Mapping[str, Any],
@@ -79,6 +82,8 @@ class Result(Answers):
         key_columns: tuple[str, ...],
     ) -> None:
         super().__init__(lines, epsilon, charged, key_columns)
+        # What finding keys that nobody listed cost of the δ for them.
+        self.charged_delta: Charged = Fraction(0)
 
     def columns(self, confidence: Confidence = 0.95) -> Columns:
         """The columns of the SELECT list, with low, high and standard_error of answers."""

@@ -2,20 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
 
 from sqlglot import exp
 
-from fpinq.client.rows import Call, Cell, Row
+from fpinq.client.rows import Call, Cell, Row, cells
 from fpinq.client.table import Table
 from fpinq.model.errors import BadSQL, suggest
 from fpinq.model.expressions import Apply, Column, Expression, Literal
 from fpinq.model.frozen import dataclass
+from fpinq.model.maps import Each
 from fpinq.sql.parsing import Text
+from fpinq.sql.scalars import Scalars
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(NamedTuple):
     """A column as statements call it: of a table (by its alias), and what it is called in the record."""
 
     table: str
@@ -30,16 +32,37 @@ class Domain:
     """Public values of expressions: those of one public table's rows, or listed in the statement."""
 
     of: tuple[Expression, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    # Rows as they were written or joined, and the places of `of` in them: taken out when keys are asked for,
+    # as most rows of a public table never are.
+    table: Sequence[tuple[Any, ...]]
+    places: tuple[int, ...]
+    nullable: bool = False
 
-    def selected(self, record: Mapping[str, Expression]) -> "Domain | None":
-        """The same after a SELECT, of what it keeps."""
-        kept = {tree: Column(name) for name, tree in reversed(list(record.items()))}
+    def rows(self, some: Sequence[int]) -> list[tuple[Any, ...]]:
+        """The values of some of the expressions, by their numbers, each combination once."""
+        places = [self.places[i] for i in some]
+        found = dict.fromkeys(tuple([row[place] for place in places]) for row in self.table)
+        return list(found | {(None,) * len(places): None} if self.nullable else found)
+
+    def kept(self, kept: Mapping[Expression, Expression]) -> "Domain | None":
+        """The same of expressions that are kept, under their new names."""
         found = [(i, made) for i, tree in enumerate(self.of) if (made := _renamed(tree, kept)) is not None]
         if not found:
             return None
-        rows = dict.fromkeys(tuple(row[i] for i, _ in found) for row in self.rows)
-        return Domain(tuple(made for _, made in found), tuple(rows))
+        places = tuple(self.places[i] for i, _ in found)
+        return replace(self, of=tuple(made for _, made in found), places=places)
+
+
+def selected(domains: Sequence[Domain], record: Mapping[str, Expression]) -> list[Domain]:
+    """What is public after a SELECT: of what it keeps."""
+    kept = {tree: Column(name) for name, tree in reversed(list(record.items()))} if domains else {}
+    found = [domain.kept(kept) for domain in domains]
+    return [domain for domain in found if domain is not None]
+
+
+def listed(of: Expression, values: Sequence[Any]) -> Domain:
+    """The public values of one expression."""
+    return Domain((of,), Each(len(values), lambda number: (values[number],)), (0,))
 
 
 def _renamed(tree: Expression, kept: Mapping[Expression, Expression]) -> Expression | None:
@@ -75,11 +98,16 @@ class Relation:
     def called(self, alias: str, columns: Sequence[str] = ()) -> "Relation":
         """The same under another name, perhaps with other names of columns."""
         renamed = [*columns, *(name.name for name in self.names[len(columns) :])]
-        names = [
-            replace(each, table=alias, name=new, merged=False)
-            for each, new in zip(self.names, renamed, strict=True)
-        ]
+        names = [Name(alias, new, each.column) for each, new in zip(self.names, renamed, strict=True)]
         return replace(self, names=tuple(names))
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[Name]]:
+        """Its columns by name, as names are compared."""
+        found: dict[str, list[Name]] = {}
+        for each in self.names:
+            found.setdefault(folded(each.name), []).append(each)
+        return found
 
     def row(self) -> Row:
         """A symbolic row of it."""
@@ -91,9 +119,15 @@ def relation_of(table: Table, alias: str) -> Relation:
     return Relation(table, tuple(Name(alias, column, column) for column in table.facts.schema.names()))
 
 
+@lru_cache(4096)
+def folded(name: str) -> str:
+    """A name as names are compared."""
+    return name.lower() if name.isascii() else name
+
+
 def alike(a: str, b: str) -> bool:
     """Whether two names are one: DuckDB takes no notice of the case of ASCII letters, quoted or not."""
-    return a == b or (a.isascii() and b.isascii() and a.lower() == b.lower())
+    return folded(a) == folded(b)
 
 
 def find(text: Text, relation: Relation, node: exp.Column) -> Name:
@@ -101,8 +135,8 @@ def find(text: Text, relation: Relation, node: exp.Column) -> Name:
     name, table = node.name, node.table
     found = [
         each
-        for each in relation.names
-        if alike(each.name, name) and (alike(each.table, table) if table else not each.merged)
+        for each in relation.by_name.get(folded(name), ())
+        if (alike(each.table, table) if table else not each.merged)
     ]
     if len({each.column for each in found}) > 1:
         tables = ", ".join(f"{each.table}.{each.name}" for each in found)
@@ -118,17 +152,29 @@ def find(text: Text, relation: Relation, node: exp.Column) -> Name:
     )
 
 
+class Reading(Protocol):
+    """What a scope needs of the statement: its text, and its scalar sub-queries."""
+
+    @property
+    def text(self) -> Text:
+        """As it was written."""
+
+    @property
+    def scalars(self) -> Scalars:
+        """Those that were read."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """A symbolic row under the names of a relation: what an expression of a row is translated over."""
 
-    text: Text
+    reader: Reading
     relation: Relation
     row: Any  # a symbolic row, of the relation's table
 
     def column(self, node: exp.Column) -> Cell:
         """The cell of a column."""
-        cell = self.row[find(self.text, self.relation, node).column]
+        cell = self.row[find(self.reader.text, self.relation, node).column]
         assert isinstance(cell, Cell)
         return cell
 
@@ -136,9 +182,14 @@ class Rows:
         """What a node is here before it is looked at: nothing, of a row."""
         return None
 
+    def scalar(self, node: exp.Subquery) -> Cell | None:
+        """The value of a sub-query."""
+        call = next(iter(cells(self.row).values())).call
+        return self.reader.scalars.in_a_row(node, self, call, self.relation.public)
+
     def error(self, message: str, node: exp.Expr | None = None) -> BadSQL:
         """BadSQL at a node."""
-        return self.text.error(message, node)
+        return self.reader.text.error(message, node)
 
 
 @dataclass(frozen=True)

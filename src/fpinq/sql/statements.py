@@ -8,25 +8,31 @@ from typing import Any
 
 from sqlglot import exp
 
+from fpinq.client.protect import public
 from fpinq.client.rows import BOOL, Call, Cell, Row
 from fpinq.client.table import Table
-from fpinq.model.errors import BadSQL, suggest
-from fpinq.model.expressions import Column, Expression, Schema, Type
+from fpinq.model.errors import BadSQL
+from fpinq.model.expressions import Apply, Column, Expression, Schema, Type
 from fpinq.model.frozen import dataclass
 from fpinq.sql.aggregates import Asked, NoBounds, asked, has_aggregate, is_aggregate
 from fpinq.sql.expressions import cell, condition
+from fpinq.sql.finding import Finding, finding_of
 from fpinq.sql.groups import aliased, group_node, kinds_of
 from fpinq.sql.keys import keys_of
-from fpinq.sql.parsing import Hints, Parsed
+from fpinq.sql.parsing import Hints, Text
+from fpinq.sql.public import computed
 from fpinq.sql.relations import (
+    Constants,
     Reader,
+    constant,
     distinct_names,
     items,
     placed,
     selected_from,
     with_ctes,
 )
-from fpinq.sql.scopes import Catalog, Relation, Rows, alike
+from fpinq.sql.scalars import Scalar
+from fpinq.sql.scopes import Relation, Rows, alike, folded
 
 MAX_LEVELS = 32
 
@@ -37,6 +43,7 @@ class Output:
 
     name: str
     tree: Expression
+    type: Type
     # The aggregate that it is, if it is nothing else; and whether it is made of keys alone.
     aggregate: str | None
     of_keys: bool
@@ -55,7 +62,8 @@ class Sorting:
 class Plan:
     """What a statement asks: aggregates of a table by public keys, and the rows that are made of them."""
 
-    parsed: Parsed
+    text: Text
+    query: exp.Select
     source: Relation
     by: Mapping[str, Expression]
     types: Mapping[str, Type]
@@ -71,11 +79,23 @@ class Plan:
     distinct: bool = False
     # Metadata that is missing: each would be raised if it were asked.
     missing: tuple[BadSQL, ...] = field(default=())
+    # How its keys are found, where nobody listed them: then `keys` are none.
+    found: Finding | None = None
 
     @property
     def table(self) -> Table:
         """What the aggregates are asked of."""
         return self.source.table
+
+    @property
+    def one_row(self) -> bool:
+        """Whether there is a single row, whatever is asked."""
+        return not self.by and self.having is None and self.limit is None and not self.offset
+
+    @property
+    def weight(self) -> Fraction:
+        """Its part of ε, beside other SELECTs of the statement."""
+        return sum(self.weights.values(), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -101,7 +121,7 @@ class Released:
         if type(node) not in self.kinds or has_aggregate(node):
             return None  # no key is written so
         try:
-            tree = cell(node, Rows(self.reader.text, self.source, self.known)).tree
+            tree = cell(node, Rows(self.reader, self.source, self.known)).tree
         except BadSQL:
             return None
         found = next((key for key, of in self.keys.items() if of == tree), None)
@@ -109,17 +129,23 @@ class Released:
 
     def column(self, node: exp.Column) -> Cell:
         """A name of the SELECT list; a column of the table is private."""
-        of_table = any(alike(name.name, node.name) for name in self.source.names)
-        if not node.table and not of_table:
+        if not node.table and folded(node.name) not in self.source.by_name:
             for name, of in self.listed:
                 if alike(name, node.name) and of is not node:
                     return cell(of, self)
-        Rows(self.reader.text, self.source, self.known).column(node)
+        Rows(self.reader, self.source, self.known).column(node)
         raise self.error(
             f"the column {node.name!r} is private: put it into an aggregate, AVG({node.name}), or into "
             "GROUP BY with public keys",
             node,
         )
+
+    def scalar(self, node: exp.Subquery) -> Cell | None:
+        """The value of a sub-query: an answer beside the others."""
+        found = self.reader.scalars.of(node, self)
+        if not isinstance(found, Scalar):
+            return found
+        return Cell(Column(found.name), found.type, self.row["any"].call)
 
     def error(self, message: str, node: exp.Expr | None = None) -> BadSQL:
         """BadSQL at a node."""
@@ -153,7 +179,7 @@ class Aggregates:
 
     def _add(self, node: exp.Expr) -> tuple[str, Type]:
         name = f"aggregate {len(self._names) + 1}"
-        scope = Rows(self._reader.text, self._source, self._known)
+        scope = Rows(self._reader, self._source, self._known)
         try:
             with placed(self._reader.text, node):
                 found = asked(node, scope, self._source.table.facts.columns)
@@ -182,19 +208,55 @@ def _trees(query: Any) -> list[Any]:
 # ── planning ─────────────────────────────────────────────────────────────────────────
 
 
-def plan(parsed: Parsed, catalog: Catalog) -> Plan:
-    """What a statement asks, of which table: all that is public, and nothing is charged."""
-    reader = Reader(parsed.text, parsed.hints, catalog)
-    query = parsed.tree
-    if not isinstance(query, exp.Select):
-        raise reader.error(
-            "the outermost statement is one SELECT: UNION, INTERSECT and EXCEPT are of tables, in a "
-            "sub-query, SELECT COUNT(*) FROM (… UNION ALL …)",
-            query,
-        )
-    _check_hints(reader, query)
+def select(reader: Reader, query: exp.Select) -> Plan:
+    """What an outermost SELECT asks, of which table: all that is public, and nothing is charged."""
     reader = with_ctes(reader, query)
-    source = selected_from(reader, query)
+    return _selected(reader, query, _source(reader, query))
+
+
+def scalar(reader: Reader, node: exp.Subquery) -> Plan | Cell | None:
+    """What a scalar sub-query asks; of public tables, its value, and None is NULL."""
+    query: exp.Expr = node
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        raise reader.error("a sub-query that is a value is one SELECT", node)
+    if len(query.expressions) != 1:
+        raise reader.error("a sub-query that is a value has one column", node)
+    reader = with_ctes(reader, query)
+    if query.args.get("from_") is None and query.find(exp.Subquery) is None:
+        return constant_of(reader, query)
+    source = _source(reader, query)
+    if source.public and query.args.get("from_") is not None:
+        return computed(reader, query, source)
+    plan = _selected(reader, query, source)
+    if not plan.one_row and plan.by and plan.limit != 1:
+        raise reader.error(
+            "a sub-query that is a value has one row, and this has one for each key: ORDER BY … LIMIT 1", node
+        )
+    return plan
+
+
+def constant_of(reader: Reader, query: exp.Select) -> Cell | None:
+    """The value of SELECT 3."""
+    if any(value for name, value in query.args.items() if name not in ("expressions", "with_")):
+        raise reader.error("a SELECT needs FROM: a statistic is of a table", query)
+    of = query.expressions[0]
+    return constant(of.this if isinstance(of, exp.Alias) else of, Constants(reader))
+
+
+def _source(reader: Reader, query: exp.Select) -> Relation:
+    """FROM and WHERE; without a FROM, a row of nothing: what is selected are sub-queries."""
+    if query.args.get("from_") is not None:
+        return selected_from(reader, query)
+    if any(query.args.get(each) for each in ("where", "group", "joins")) or not any(
+        each.find(exp.Subquery) for each in query.expressions
+    ):
+        raise reader.error("a SELECT needs FROM: a statistic is of a table", query)
+    return Relation(public([{"row": 1}]), ())
+
+
+def _selected(reader: Reader, query: exp.Select, source: Relation) -> Plan:
     listed = items(reader, query, source)
     known = source.row()
     keys, levels = _grouping(reader, query, source, listed, known)
@@ -207,21 +269,23 @@ def plan(parsed: Parsed, catalog: Catalog) -> Plan:
     having = query.args.get("having")
     test = None if having is None else condition(having.this, scope).tree
     sortings = _sortings(query, listed, scope)
-    _weigh(reader, parsed.hints, listed, outputs, aggregates)
+    _weigh(reader.hints, listed, outputs, aggregates)
     with placed(reader.text, query.args.get("group")):
         rows, without = keys_of(list(trees.values()), source.domains, source.table.facts.columns)
+    found = _finding(reader, query, source, listed, keys, levels, aggregates) if without else None
     missing = [
-        *(_no_keys(reader, query, list(trees)[i], listed, scope) for i in without),
+        *(_no_keys(reader, query, list(trees)[i], listed, scope) for i in without if found is None),
         *aggregates.missing,
     ]
-    if not aggregates.found and not aggregates.missing:
+    if not aggregates.found and not aggregates.missing and query.args.get("from_") is not None:
         raise reader.error(
             "this SELECT has no aggregate: records are private, statistics of them are not. Write COUNT(*), "
             "AVG(x) and the like",
             query,
         )
     return Plan(
-        parsed,
+        reader.text,
+        query,
         source,
         trees,
         {name: key.type for name, key in keys.items()},
@@ -232,19 +296,35 @@ def plan(parsed: Parsed, catalog: Catalog) -> Plan:
         outputs,
         test,
         sortings,
-        _number(reader, query.args.get("limit")),
-        _number(reader, query.args.get("offset")) or 0,
+        whole_number(reader, query.args.get("limit")),
+        whole_number(reader, query.args.get("offset")) or 0,
         bool(query.args.get("distinct")),
         tuple(missing),
+        found,
     )
 
 
-def _check_hints(reader: Reader, query: exp.Expr) -> None:
-    """BadSQL if a hint names a table that is not in the statement: it would say nothing in silence."""
-    known = {each.alias_or_name.lower() for each in query.find_all(exp.Table, exp.Subquery, exp.Values)}
-    for named in reader.hints.at_most:
-        if named.partition(".")[0] not in known:
-            raise reader.error(f"at_most of {named!r}: no table is called so here{suggest(named, known)}")
+def _finding(
+    reader: Reader,
+    query: exp.Select,
+    source: Relation,
+    listed: Sequence[tuple[str, exp.Expr]],
+    keys: Mapping[str, Cell],
+    levels: Sequence[tuple[int, ...]],
+    aggregates: "Aggregates",
+) -> Finding | None:
+    """How keys are found that are not public, if that is said."""
+    nodes = group_expressions(reader, query, listed, source)
+    names = [[node.name for node in [each] if isinstance(node, exp.Column)]
+             + [name for name, of in listed if of == each] for each in nodes]  # fmt: skip
+    typed = {name: (key.tree, key.type) for name, key in keys.items()}
+    columns = source.table.facts.columns
+    found = finding_of(
+        reader, nodes, names, typed, source.domains, columns, aggregates.found, aggregates.weights
+    )
+    if found is not None and len(levels) > 1:
+        raise reader.error("levels of grouping sets add up over public keys: these are to be found", nodes[0])
+    return found
 
 
 def _schema(keys: Mapping[str, Cell]) -> dict[str, Type]:
@@ -262,12 +342,20 @@ def _outputs(
             node = node.this
         made = cell(node, scope)
         alone = aggregates.named(node)[0] if is_aggregate(node) else None
-        found.append(Output(name, made.tree, alone, not has_aggregate(node)))
+        found.append(
+            Output(name, made.tree, made.type, alone, not (has_aggregate(node) or _answers(made.tree)))
+        )
     return tuple(found)
 
 
+def _answers(tree: Expression) -> bool:
+    """Whether an expression has a sub-query's answer in it."""
+    if isinstance(tree, Apply):
+        return any(map(_answers, tree.arguments))
+    return isinstance(tree, Column) and tree.name.startswith("scalar ")
+
+
 def _weigh(
-    reader: Reader,
     hints: Hints,
     listed: Sequence[tuple[str, exp.Expr]],
     outputs: Sequence[Output],
@@ -276,9 +364,8 @@ def _weigh(
     """The weights that hints give to columns of the SELECT list, as those of their aggregates."""
     for name, weight in hints.weights.items():
         places = [i for i, output in enumerate(outputs) if alike(output.name, name)]
-        if not places:
-            names = [output.name for output in outputs]
-            raise reader.error(f"weight of {name!r}: no column is called so{suggest(name, names)}")
+        if not places:  # a column of another SELECT
+            continue
         for node in listed[places[0]][1].walk():
             if is_aggregate(node) and not is_aggregate(node.parent or node):
                 aggregate, _ = aggregates.named(node)
@@ -298,13 +385,14 @@ def _no_keys(
     return reader.error(
         f"which groups there are must not depend on the data, and no public keys of {column} are known. "
         f"Write WHERE {column} IN (…), or join with a public table; or declare them once, "
-        "protect(columns={…: fp.Column(keys=[…])})",
+        "protect(columns={…: fp.Column(keys=[…])}). Or find them: at a δ, which is said beside ε, or within "
+        f"a domain, /*+ domain({column if column != 'it' else 'key'}, …) */",
         node,
     )
 
 
 def _sortings(
-    query: exp.Select, listed: Sequence[tuple[str, exp.Expr]], scope: Released
+    query: exp.Query, listed: Sequence[tuple[str, exp.Expr]], scope: Released
 ) -> tuple[Sorting, ...]:
     order = query.args.get("order")
     found = []
@@ -318,7 +406,7 @@ def _sortings(
     return tuple(found)
 
 
-def _number(reader: Reader, node: exp.Expr | None) -> int | None:
+def whole_number(reader: Reader, node: exp.Expr | None) -> int | None:
     if node is None:
         return None
     written = node.expression
@@ -389,7 +477,7 @@ def _grouping(
 ) -> tuple[dict[str, Cell], tuple[tuple[int, ...], ...]]:
     """The keys by name, and of which of them each level is."""
     nodes = group_expressions(reader, query, listed, source)
-    scope = Rows(reader.text, source, known)
+    scope = Rows(reader, source, known)
     for node in nodes:
         if has_aggregate(node):
             raise reader.error("a key of GROUP BY is of a row, and this is an aggregate", node)

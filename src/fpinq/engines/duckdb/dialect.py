@@ -129,6 +129,10 @@ class DuckDBDialect(Dialect):
         ends = f"WHEN {a} <= {low} THEN {low} WHEN {a} >= {high} THEN {high}"
         return f"CASE WHEN NOT isfinite({a}) THEN {infinite} {ends} ELSE {a} END"
 
+    def clamp_integer(self, a: str, low: str, high: str) -> str:
+        # No branch but for null, of which these take no notice: three quarters of the time.
+        return f"CASE WHEN {a} IS NOT NULL THEN least(greatest({a}, {low}), {high}) END"
+
     def nearest_integer(self, a: str) -> str:
         return f"CAST({a} AS BIGINT)"  # half to even
 
@@ -261,6 +265,8 @@ class DuckDBDialect(Dialect):
 
     # Up to here a few comparisons are cheaper than grouping by keys nobody asked for.
     most_listed_keys = 4
+    # A row that is written takes 50 µs to read, one that is bound 1 µs.
+    writes_rows = False
 
     def keys(self, columns: Keyed, parameters: Parameters) -> Listing:
         # Lists of equal length unnest side by side.

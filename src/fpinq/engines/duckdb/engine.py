@@ -307,8 +307,9 @@ class DuckDB:
     def check_unchanged(self, plan: Plan) -> None:
         """DataChanged if a file that the plan reads is not the one that was protected."""
         for root in roots_of(plan):
-            if not all(pin.holds() for pin in self._pins[root]):
-                raise DataChanged(root)
+            for pin in self._pins[root]:
+                if not pin.holds():
+                    raise DataChanged(root)
 
     def check_asked(self, asked: Iterable[Asked]) -> None:
         """Everything can be asked."""

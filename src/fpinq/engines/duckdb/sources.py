@@ -15,8 +15,9 @@ above 2⁶³ − 1, a date outside the years 1 to 9999).
 
 Of nanoseconds the whole microseconds before them stay, before 1970 too, on every engine.
 
-Anything else (lists, structs, blobs, times, intervals) is refused, with the
-advice to leave it out: a schema names the columns to read, the others are not.
+Anything else (lists, structs, blobs, times, intervals, dates in milliseconds, types
+of somebody's own) is refused, with the advice to leave it out: a schema names the
+columns to read, the others are not.
 """
 
 import re
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fpinq.engines import rows
+from fpinq.engines import frames, rows
 from fpinq.engines.duckdb.dialect import SQL, SQL_TYPES
 from fpinq.engines.sql import sources as common
 from fpinq.engines.sql.sources import Converted
@@ -84,7 +85,9 @@ def _convert(name: str, found: str, sql: str) -> Converted | None:
     if kind in ("DOUBLE", "FLOAT"):
         return Converted(name, Type.FLOAT64, f"CAST({sql} AS DOUBLE)", raw=True)
     if kind == "DECIMAL":
-        return Converted(name, Type.FLOAT64, f"CAST({sql} AS DOUBLE)")
+        # Of whole numbers of 128 bits DuckDB may make the double beside the nearest; of their text, not.
+        digits = f"CAST({sql} AS VARCHAR)" if re.fullmatch(r"DECIMAL\((19|[23]\d),\s*0\)", found) else sql
+        return Converted(name, Type.FLOAT64, f"CAST({digits} AS DOUBLE)")
     if kind in ("VARCHAR", "ENUM", "UUID", "JSON"):
         return Converted(name, Type.STRING, f"CAST({sql} AS VARCHAR)")
     if kind == "DATE":
@@ -148,6 +151,7 @@ def in_memory(
     if not names:
         raise BadData("the data has no columns")
     found = describe(frame) if len(names) > len(objects) else {}
+    found = {**found, **frames.undefined(frame)}
     triples = [(n, found.get(f"x{i}", '"NULL"'), f"x{i}") for n, i in places.items()]
     return frame, convert([(n, t, x) for n, t, x in triples if n in ours or x not in objects], schema, ours)
 

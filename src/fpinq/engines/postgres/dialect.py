@@ -142,6 +142,10 @@ class PostgresDialect(Dialect):
         above = f"WHEN {a} < {high} THEN {a} WHEN {a} <> {_NAN} THEN {high}"
         return f"CASE WHEN {a} <= {low} THEN {low} {above} END"
 
+    def clamp_integer(self, a: str, low: str, high: str) -> str:
+        # Interpreted row by row, two comparisons are sooner done than least and greatest.
+        return f"CASE WHEN {a} < {low} THEN {low} WHEN {a} > {high} THEN {high} ELSE {a} END"
+
     def nearest_integer(self, a: str) -> str:
         return f"CAST({a} AS bigint)"  # rounds half to even
 
@@ -281,6 +285,10 @@ class PostgresDialect(Dialect):
     @property
     def most_listed_keys(self) -> int:
         return 1_000
+
+    @property
+    def writes_rows(self) -> bool:
+        return False
 
     def keys(self, columns: Keyed, parameters: "Parameters") -> Listing:
         texts, casts = list[str](), list[str]()

@@ -137,6 +137,10 @@ class SparkDialect(Dialect):
         outside = f"WHEN {a} <= {low} THEN {low} WHEN {a} <= {self.double(inf)} THEN {high}"
         return f"CASE WHEN {a} > {low} AND {a} < {high} THEN {a} {outside} END"
 
+    def clamp_integer(self, a: str, low: str, high: str) -> str:
+        # No branch but for null, of which these take no notice: three quarters of the time.
+        return f"CASE WHEN {a} IS NOT NULL THEN least(greatest({a}, {low}), {high}) END"
+
     def nearest_integer(self, a: str) -> str:
         return f"CAST(rint({a}) AS BIGINT)"
 
@@ -270,6 +274,8 @@ class SparkDialect(Dialect):
     # Up to here the keys are written into the filter. Beyond it Spark's parser takes longer than a
     # join with a table of them (5,000 keys: 12 s against 1.3 s).
     most_listed_keys = 100
+    # As VALUES they are a local relation, and the optimiser knows its size.
+    writes_rows = True
 
     def keys(self, columns: Keyed, parameters: Parameters) -> Listing:
         rows = zip(*(values for values, _ in columns.values()), strict=True)

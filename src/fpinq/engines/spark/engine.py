@@ -416,7 +416,9 @@ class Spark:
             try:
                 from pyspark.sql import SparkSession
             except ImportError:
-                raise ProgramError("the Spark engine needs pyspark: pip install pyspark pyarrow") from None
+                raise ProgramError(
+                    "the Spark engine needs pyspark: pip install 'pyspark>=4.0.5,<4.4' pyarrow"
+                ) from None
             # Its words may quote data, and would go to the analyst's terminal.
             logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
             if self._given is not None:

@@ -12,6 +12,7 @@ lines like the header are, and those beyond one of each file are put back.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -122,7 +123,7 @@ def read(
         raise BadData("Spark does not find as many lines as the files have")
     fields = f"({' UNION ALL '.join(selects)})"
     some = bool(session.sql(f"SELECT 1 FROM {fields} LIMIT 1", args=bound.given()).collect())
-    text.check_lacking(_lacking(session, found, some, names, stated), some, names, stated)
+    text.check_lacking(_lacking(session, view, found, names, stated), some, names, stated)
     types = _types(session, fields, wanted, schema, stated.dates, bound)
     bindings = of_fields(len(wanted), bound)
     cells = [text.cell(Column(f"f{i}"), type_, stated.dates) for i, type_ in enumerate(types)]
@@ -131,19 +132,48 @@ def read(
 
 
 def _lacking(
-    session: "SparkSession", found: Found, some: bool, names: Mapping[str, Sequence[str]], dialect: Dialect
+    session: "SparkSession",
+    view: View,
+    found: Found,
+    names: Mapping[str, tuple[str, ...]],
+    dialect: Dialect,
 ) -> list[str]:
-    """The files that have lines besides their headers, and no record; elsewhere one, if all are like that."""
+    """The files that have lines besides their headers, and no record."""
     if found.lines is not None:
         return [
             path
             for path in found.first
             if text.lacks_records(path, len(names[path]), dialect, partial(text.opened, path))
         ]
-    if some:
-        return []
-    lines = raw(session, list(names), **_NOT_TOO_LONG).where("value <> '' AND value <> char(13)")
-    return list(names)[:1] if lines.count() > (len(names) if dialect.header else 0) else []
+    lacking = [
+        path
+        for alike in _alike(found.first, names, dialect)
+        for path in alike.paths
+        if _lacks_records(session, view, replace(alike, paths=(path,)))
+    ]
+    return sorted(lacking, key=list(found.first).index)
+
+
+def _lacks_records(session: "SparkSession", view: View, one: Alike) -> bool:
+    """Whether a file that only the cluster can see has lines, and none is a record."""
+    bound = Parameters(SQL)
+
+    def some(lines: str) -> bool:
+        fields = _fields(lines, len(one.names), [0], one.dialect, bound)
+        return bool(session.sql(f"{fields} LIMIT 1", args=bound.given()).collect())
+
+    all_lines = raw(session, [files.url_of(one.paths[0])], **_NOT_TOO_LONG)
+    lines = _lines(view(all_lines), bound)
+    if one.header is not None:
+        lines = f"(SELECT line FROM {lines} WHERE line <> {bound.bind(one.header)})"
+    if some(lines):  # as a rule: no more than its beginning is read
+        return False
+    lines, _ = _records(session, view, one, bound)
+    if some(lines):
+        return False
+    # Whatever is in them: a line that is no UTF-8 is a line, too.
+    there = all_lines.where("value <> '' AND value <> char(13)").limit(2).count()
+    return there > (one.header is not None)
 
 
 def _alike(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fpinq.engines import rows
+from fpinq.engines import frames, rows
 from fpinq.model.errors import BadData
 from fpinq.model.expressions import INT64_MAX, Type
 
@@ -67,10 +67,13 @@ def _arrow(source: Any, schema: Mapping[str, Type] | None) -> Any:
             )
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise BadData("a column has values of several types") from None
+    undefined = frames.undefined(source)
     typed = {name: table.column(name) for name in names if name not in left_out}
     objects = _of_columns(rows.of_objects(source, schema))
     found = {**typed, **dict(zip(objects.column_names, objects.columns, strict=True))}
     wanted = schema if schema is not None and all(name in found for name in schema) else names
+    if refused := [name for name in wanted if name in undefined]:
+        raise _unreadable(refused[0])
     return _valid(pa.table({name: found[name] for name in wanted if name in found}))
 
 
@@ -124,7 +127,9 @@ def _plain(name: str, column: Any) -> tuple[Type, Any]:
         return Type.INT64, pc.if_else(fits, column, pa.scalar(None, pa.uint64())).cast(pa.int64())
     if pa.types.is_integer(found):
         return Type.INT64, column.cast(pa.int64())
-    if pa.types.is_floating(found) or pa.types.is_decimal(found):
+    if pa.types.is_decimal(found):  # through its text: Arrow divides, and is a bit off the nearest double
+        return Type.FLOAT64, column.cast(pa.string()).cast(pa.float64())
+    if pa.types.is_floating(found):
         return Type.FLOAT64, column.cast(pa.float64())
     if pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found):
         return Type.STRING, column.cast(pa.string())
@@ -135,7 +140,11 @@ def _plain(name: str, column: Any) -> tuple[Type, Any]:
         return Type.TIMESTAMP, _micros(column).cast(pa.timestamp("us"))
     if pa.types.is_null(found):
         raise BadData(f"column {name!r} has no values: state its type, schema={{{name!r}: …}}")
-    raise BadData(
+    raise _unreadable(name)
+
+
+def _unreadable(name: str) -> BadData:
+    return BadData(
         f"column {name!r} has a type that rows do not have: convert it, "
         "or leave it out by naming the others in schema={…}"
     )

@@ -177,6 +177,10 @@ class Dialect(ABC):
         """
 
     @abstractmethod
+    def clamp_integer(self, a: str, low: str, high: str) -> str:
+        """A BIGINT, but no less than low and no more than high, which is no less than low; null of null."""
+
+    @abstractmethod
     def nearest_integer(self, a: str) -> str:
         """The nearest integer as a BIGINT, of two the even one. a is no farther than 2⁵³ from 0."""
 
@@ -362,6 +366,11 @@ class Dialect(ABC):
     @abstractmethod
     def most_listed_keys(self) -> int:
         """Up to how many keys of a partition are compared one by one; of more there is a table."""
+
+    @property
+    @abstractmethod
+    def writes_rows(self) -> bool:
+        """Whether the rows of a literal table are written out; else its columns are bound, as keys are."""
 
     @abstractmethod
     def keys(self, columns: Keyed, parameters: "Parameters") -> "Listing":

@@ -43,7 +43,7 @@ from fpinq.engines.sql.steps import (
     projected,
     unit_of,
 )
-from fpinq.model.expressions import Expression, Schema, Type
+from fpinq.model.expressions import Expression, Schema, Type, Value
 from fpinq.model.plans import Flatten, PersonTable, Plan, RootTable, Term, apply
 from fpinq.model.transformations import (
     Aggregates,
@@ -316,6 +316,8 @@ class Lowering:
         rows = table.rows or (tuple(None for _ in types),)
         self.parameters.written += len(rows) * len(types)
         self.parameters.selects(len(types))
+        if table.rows and not self.dialect.writes_rows:
+            return Lowered(self._listed(rows, types), schema, columns)
         values = ", ".join(
             "(" + ", ".join(render(v, t, self.parameters) for v, t in zip(row, types, strict=True)) + ")"
             for row in rows
@@ -324,6 +326,17 @@ class Lowering:
         names = ", ".join(column.sql for column in columns)
         empty = "" if table.rows else " WHERE FALSE"
         return Lowered(f"(SELECT {typed} FROM (VALUES {values}) AS v({names}){empty})", schema, columns)
+
+    def _listed(self, rows: Sequence[Sequence[Value]], types: Sequence[Type]) -> str:
+        """Rows that are bound, column by column, as keys are: as a text they would take longest to read."""
+        number = len(self.parameters.others)
+        keyed = {
+            f"t{number}_{i}": (values, type_)
+            for i, (values, type_) in enumerate(zip(zip(*rows, strict=True), types, strict=True))
+        }
+        listing = self.dialect.keys(keyed, self.parameters)
+        names = ", ".join(f"{name} AS c{i}" for i, name in enumerate(listing.columns.values()))
+        return f"(SELECT {names} FROM {listing.source} AS v)"
 
     def _select_many(
         self, table: Lowered, schema: Schema, records: Sequence[Sequence[Expression]]

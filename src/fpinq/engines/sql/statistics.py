@@ -5,7 +5,7 @@ have a value, the sum of grid points, of their squares and products. These are
 grouped by the partition's key in one scan, whatever the number of parts and of
 different statistics; which parts they belong to, and the arithmetic that makes
 moments of them, is done here with Python's integers. What leaves the database is
-one row per part (and per grid point that occurs, where frequencies were asked for).
+one row per part (and per grid point or key that occurs, where frequencies or keys were asked for).
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -22,6 +22,7 @@ from fpinq.engines.sql.plans import Lowering
 from fpinq.engines.sql.relations import Lowered
 from fpinq.model import expressions
 from fpinq.model.clamps import Clamp
+from fpinq.model.domains import ranks
 from fpinq.model.expressions import Type, Value
 from fpinq.model.frozen import dataclass
 from fpinq.model.keys import Domain, Key, Listed, Product
@@ -32,6 +33,7 @@ from fpinq.model.statistics import (
     Points,
     Records,
     Statistic,
+    Support,
     Totals,
     alike,
 )
@@ -75,7 +77,8 @@ class Measurement:
     def is_alike(self) -> bool:
         """Whether there is one row of integers for each of many parts: then they are read as columns."""
         (first, *others), by = self.statistics, self.by
-        return not others and by is not None and len(by.keys) > FEW and not isinstance(first, Points)
+        are_many = not others and by is not None and len(by.keys) > FEW
+        return are_many and not isinstance(first, Points | Support)
 
     @property
     def is_narrow(self) -> bool:
@@ -166,6 +169,10 @@ class Measurement:
         match statistic:
             case Points():
                 return {row["g"]: row["n"] for row in rows if row["g"] is not None}
+            case Support(of=of, domain=domain):
+                columns = [[row[name] for row in rows] for name in _found(of)]
+                numbered = zip(ranks(domain, columns), rows, strict=True)
+                return {number: row["n"] for number, row in numbered if number is not None}
             case Records():
                 coordinates = {0: sum(row["n"] for row in rows)}
             case Bernstein():
@@ -259,6 +266,9 @@ def _list(bindings: Bindings, parts: "_Parts | None", statistics: Sequence[Stati
     points = [(i, s.of) for i, s in enumerate(statistics) if isinstance(s, Points)]
     if points:
         of.group("g", _dispatch(bindings, parts, points))
+    for support in {s: None for s in statistics if isinstance(s, Support)}:  # one, for all parts
+        for name, expression in zip(_found(support.of), support.of, strict=True):
+            of.group(name, bindings.bind(bindings.output(expression)))
     if any(_counts_all(statistic) for statistic in statistics):
         of.aggregates["n"] = "count(*)"
     summed = [_summed(statistic) for statistic in statistics]
@@ -275,6 +285,11 @@ def _list(bindings: Bindings, parts: "_Parts | None", statistics: Sequence[Stati
         of.sum("q", "(t * t)", max(clamp.width**2 for _, clamp in squared))
     for products, number in _numbered(statistics).items():
         _multiply(bindings, products, number, of)
+
+
+def _found(of: Sequence[object]) -> Sequence[str]:
+    """What the columns of keys that are found are called."""
+    return [f"h{i}" for i in range(len(of))]
 
 
 def _numbered(statistics: Sequence[Statistic]) -> Mapping[Monomials, int]:
@@ -301,7 +316,9 @@ def _multiply(bindings: Bindings, products: Monomials, number: int, of: _Listed)
 
 def _counts_all(statistic: Statistic) -> bool:
     """Whether records without a value count, too."""
-    return isinstance(statistic, Records | Points) or (isinstance(statistic, Bernstein) and statistic.missing)
+    return isinstance(statistic, Records | Points | Support) or (
+        isinstance(statistic, Bernstein) and statistic.missing
+    )
 
 
 def _counted(bindings: Bindings, summed: Sequence[Sequence[Clamp]], of: _Listed) -> str:

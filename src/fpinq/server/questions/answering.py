@@ -1,6 +1,6 @@
 """A question to its answer, or to what it would cost: of public facts, and of what is released."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -9,23 +9,38 @@ from math import exp, inf, isfinite
 from typing import Any
 
 from fpinq.client import asking
-from fpinq.client.answers import Answer, Answers
+from fpinq.client.answers import Answer, Answers, Charged
 from fpinq.client.asking import Overtaken
 from fpinq.client.catalog import Catalog
 from fpinq.client.derivation import Derivation, Node
+from fpinq.client.discovery import Discover, FoundAnswers
 from fpinq.client.facts import Facts
+from fpinq.client.paper import Quoted
 from fpinq.client.planning import ExpectedError
+from fpinq.client.spelling import show_delta
+from fpinq.client.thresholds import ExpectedKeys, Shown, expect_found
 from fpinq.ledger import RootState
 from fpinq.model.actions import AskPrice, AskScale
-from fpinq.model.errors import BadQuery, BudgetExceeded, KernelViolation, ProgramError
-from fpinq.model.notions import is_concentrated
-from fpinq.runtime.refusals import failure_of, fields_of
-from fpinq.server.house import House
-from fpinq.server.questions.question import About, Asked, Mistake, Question, asked_of
-from fpinq.server.questions.systems import OnLedger, OnPaper, Quoted
+from fpinq.model.books import FOR_KEYS
+from fpinq.model.errors import (
+    BadEpsilon,
+    BadQuery,
+    BudgetExceeded,
+    KernelViolation,
+    NoDelta,
+    NotConcentrated,
+    ProgramError,
+)
+from fpinq.model.notions import Amount, Rho, is_concentrated
+from fpinq.runtime.refusals import TooLarge, failure_of, fields_of
+from fpinq.server.house import House, budget_told
+from fpinq.server.questions.question import About, Asked, Mistake, Question, amount_field, asked_of
+from fpinq.server.questions.systems import OnLedger, OnPaper
 from fpinq.server.told import (
     Allowance,
     AnswerTold,
+    DeltaAllowance,
+    DiscoveryTold,
     Estimate,
     Expected,
     Known,
@@ -36,6 +51,7 @@ from fpinq.server.told import (
     Truncated,
 )
 
+ZERO = Fraction(0)
 CONFIDENCE = Fraction(95, 100)
 # Beyond it, languages that have only doubles round an integer.
 EXACT = 2**53
@@ -46,16 +62,30 @@ SIZES = (1_000, 10_000, 100_000)
 class Refused(BudgetExceeded):
     """⊥ with its numbers: what it costs, what is left, and of what: the budget, or the analyst's cap."""
 
-    def __init__(self, accounts: "list[Account]") -> None:
+    def __init__(self, accounts: "list[Account]", at: Amount) -> None:
         short = [each for each in accounts if each.price > each.left]
+        of_delta = [each for each in accounts if each.delta > each.delta_left]
+        if of_delta and not short:
+            self._of_delta(of_delta[0])
+            return
         worst = max(short or accounts, key=lambda each: each.price - each.left)
         self.dataset, self.refused_by = worst.dataset, worst.refused_by
         whose = "" if worst.refused_by == "budget" else ", your own share of it,"
+        letter = "ρ" if isinstance(at, Rho) else "ε"
         super().__init__(
             f"it costs {shown(worst.price)} of {worst.dataset!r}, which{whose} has {shown(worst.left)} left. "
-            "Nothing was charged. A smaller ε costs less and is less exact",
+            f"Nothing was charged. A smaller {letter} costs less and is less exact",
             price=worst.price,
             remaining=worst.left,
+        )
+
+    def _of_delta(self, worst: "Account") -> None:
+        self.dataset, self.refused_by = worst.dataset, "delta"
+        super().__init__(
+            f"it costs δ = {show_delta(worst.delta)} of {worst.dataset!r}, of whose δ for keys you have "
+            f"{show_delta(worst.delta_left)} left. Nothing was charged. A smaller δ costs less",
+            price=worst.delta,
+            remaining=worst.delta_left,
         )
 
 
@@ -70,6 +100,13 @@ class Account:
     cap: Fraction | None
     cap_remaining: Fraction | None
     concentrated: bool = False  # amounts are ρ, not ε
+    delta: Fraction = Fraction(0)  # what it costs of the δ for keys, and what may still be spent of that
+    delta_left: Fraction = Fraction(0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it costs no more than is left."""
+        return self.price <= self.left and self.delta <= self.delta_left
 
     @property
     def refused_by(self) -> str:
@@ -86,6 +123,22 @@ def left_of(
     return cap, None if cap is None else max(cap - spent.get(state.registered.name, Fraction(0)), Fraction(0))
 
 
+def left_of_delta(state: RootState, analyst: str, spent: Mapping[str, Fraction]) -> DeltaAllowance | None:
+    """What an analyst may still spend of a data set's δ for keys, if it has one."""
+    root = state.registered
+    if not root.keys_delta:
+        return None
+    cap, left = root.keys_cap_of(analyst), state.remaining_delta
+    cap_left = None if cap is None else max(cap - spent.get(root.name + FOR_KEYS, Fraction(0)), Fraction(0))
+    return {
+        "keys_delta": str(root.keys_delta),
+        "remaining": str(left),
+        "cap": None if cap is None else str(cap),
+        "cap_remaining": None if cap_left is None else str(cap_left),
+        "left": str(left if cap_left is None else min(left, cap_left)),
+    }
+
+
 def allowances(house: House, analyst: str) -> dict[str, Allowance]:
     """What an analyst may still spend of each data set."""
     spent = house.ledger.spent_by(analyst)
@@ -94,12 +147,11 @@ def allowances(house: House, analyst: str) -> dict[str, Allowance]:
         if name in house.data_sets:
             cap, cap_left = left_of(state, analyst, spent)
             found[name] = {
-                "notion": "rho" if is_concentrated(state.registered.budget) else "epsilon",
-                "budget": str(state.registered.amount),
-                "remaining": str(state.remaining),
+                **budget_told(state),
                 "cap": None if cap is None else str(cap),
                 "cap_remaining": None if cap_left is None else str(cap_left),
                 "left": str(state.remaining if cap_left is None else min(state.remaining, cap_left)),
+                "delta": left_of_delta(state, analyst, spent),
             }
     return found
 
@@ -119,11 +171,12 @@ class Quote:
     parts: int | None
     words: str
     refused: bool
+    found: ExpectedKeys | None = None
 
     def check(self) -> None:
         """Refused if it costs more than is left."""
-        if self.refused or any(each.price > each.left for each in self.accounts):
-            raise Refused(self.accounts)
+        if self.refused or not all(each.fits for each in self.accounts):
+            raise Refused(self.accounts, self.asked.at)
 
 
 def quoted(house: House, analyst: str, question: Question) -> Quote:
@@ -132,8 +185,15 @@ def quoted(house: House, analyst: str, question: Question) -> Quote:
     with About("table"):
         table = Catalog(paper).table(question.table)
     asked = asked_of(question, table)
+    about = "of" if question.of is not None else "by"
     try:
-        with About("of" if question.of is not None else "by"):
+        with (
+            About(about),
+            About(amount_field(question), BadEpsilon),
+            About("rho", NotConcentrated),
+            About("discover", NoDelta),
+            About("discover" if question.discover else about, TooLarge),
+        ):
             asked.ask()
     except Quoted:
         pass
@@ -142,18 +202,36 @@ def quoted(house: House, analyst: str, question: Question) -> Quote:
     else:
         raise KernelViolation("a question asked nothing")
     facts = asked.query.traced(asked.table.facts.subject).derive(asked.table.facts)
-    prices = paper.told(AskPrice(_variable(facts), asked.epsilon))
     paper.check_thawed(set(facts.roots))
+    found = _found(asked)
+    prices = (
+        paper.told(AskPrice(_variable(facts), asked.at)) if found is None else _by_root(facts, found.price)
+    )
+    deltas = {} if found is None else _by_root(facts, found.price_delta)
     return Quote(
         asked,
-        [_account(house, analyst, root, prices[root]) for root in facts.roots],
+        [_account(house, analyst, root, prices[root], deltas.get(root)) for root in facts.roots],
         paper.told(AskScale(_variable(facts))),
         list(_nodes(Derivation(facts).root)),
         _truncation(house, facts),
         asked.parts,
         _words(question, asked),
         paper.refused,
+        found,
     )
+
+
+def _found(asked: Asked) -> ExpectedKeys | None:
+    """Which keys a question shows, and what all of it costs, where it finds them."""
+    if not isinstance(asked.keys, Discover):
+        return None
+    return expect_found(asked.table.facts, asked.at, asked.query, asked.by, asked.keys, None)
+
+
+def _by_root(facts: Facts, amounts: Charged) -> Mapping[str, Fraction]:
+    """What each root pays; as fractions, for what is told must be exact, and an Amount prints for people."""
+    each = amounts if isinstance(amounts, Mapping) else dict.fromkeys(facts.roots, amounts)
+    return {root: Fraction(amount) for root, amount in each.items()}
 
 
 def _variable(facts: Facts) -> str:
@@ -164,12 +242,22 @@ def _variable(facts: Facts) -> str:
     return str(variable)
 
 
-def _account(house: House, analyst: str, root: str, price: Fraction) -> Account:
-    state = house.ledger.roots()[root]
-    cap, cap_left = left_of(state, analyst, house.ledger.spent_by(analyst))
+def _account(house: House, analyst: str, root: str, price: Fraction, delta: Fraction | None) -> Account:
+    state, spent = house.ledger.roots()[root], house.ledger.spent_by(analyst)
+    cap, cap_left = left_of(state, analyst, spent)
     left = state.remaining if cap_left is None else min(state.remaining, cap_left)
-    concentrated = is_concentrated(state.registered.budget)
-    return Account(root, price, left, state.remaining, cap, cap_left, concentrated)
+    of_delta = left_of_delta(state, analyst, spent)
+    return Account(
+        root,
+        price,
+        left,
+        state.remaining,
+        cap,
+        cap_left,
+        is_concentrated(state.registered.budget),
+        delta or Fraction(0),
+        Fraction(0) if of_delta is None else Fraction(of_delta["left"]),
+    )
 
 
 def _nodes(root: Node) -> Iterator[Step]:
@@ -211,8 +299,12 @@ def _truncation(house: House, facts: Facts) -> list[Truncated]:
 
 def _words(question: Question, asked: Asked) -> str:
     """What is asked, in a line: average of income in people by city, where age > 17."""
-    what = question.kind.replace("_", " ")
-    of = f" of {question.of}" if question.of is not None else ""
+    first = "" if question.first is None else f" {question.first}"
+    what = question.kind.replace("_", " ") + first
+    of = "" if question.of is None else f" of {question.of}"
+    if isinstance(question.of, tuple):
+        y, *x = question.of
+        of = f" of {y} {'on' if question.kind == 'regression' else 'and'} {', '.join(x)}"
     by = f" by {', '.join(asked.by)}" if asked.by is not None else ""
     where = f", where {question.where}" if question.where is not None else ""
     return f"{what}{of} in {question.table}{by}{where}"
@@ -224,32 +316,42 @@ def quote_reply(house: House, analyst: str, question: Question) -> QuoteTold:
     return {
         "mistake": None,
         **_shared(quote),
-        "refused": None if not _is_refused(quote) else refusal(Refused(quote.accounts)),
-        "expected_error": _expected(quote.asked, question.size),
-        "expected_errors": [] if question.size else _by_size(quote.asked),
+        "refused": None if not _is_refused(quote) else refusal(Refused(quote.accounts, quote.asked.at)),
+        "expected_error": _expected(quote.asked, question.size, quote.found),
+        "expected_errors": [] if question.size else _by_size(quote.asked, quote.found),
     }
 
 
 def _is_refused(quote: Quote) -> bool:
-    return quote.refused or any(each.price > each.left for each in quote.accounts)
+    return quote.refused or not all(each.fits for each in quote.accounts)
 
 
 def _shared(quote: Quote) -> Known:
     """What is told of a question before and after."""
     largest = max((each.price for each in quote.accounts), default=Fraction(0))
-    pure = not any(each.concentrated for each in quote.accounts)
+    pure = not any(each.concentrated or each.delta for each in quote.accounts)
+    at = quote.asked.at
     return {
         "words": quote.words,
-        "epsilon": str(quote.asked.epsilon),
+        "epsilon": None if isinstance(at, Rho) else str(at),
+        "rho": str(at.amount) if isinstance(at, Rho) else None,
         "prices": [
             {
                 "dataset": each.dataset,
+                "notion": "rho" if each.concentrated else "epsilon",
                 "price": str(each.price),
                 "left": str(each.left),
                 "left_after": str(max(each.left - each.price, Fraction(0))),
                 "budget_remaining": str(each.budget_remaining),
                 "cap": None if each.cap is None else str(each.cap),
                 "cap_remaining": None if each.cap_remaining is None else str(each.cap_remaining),
+                "delta": None
+                if not each.delta
+                else {
+                    "price": str(each.delta),
+                    "left": str(each.delta_left),
+                    "left_after": str(max(each.delta_left - each.delta, Fraction(0))),
+                },
             }
             for each in quote.accounts
         ],
@@ -258,6 +360,24 @@ def _shared(quote: Quote) -> Known:
         "derivation": quote.derivation,
         "truncation": quote.truncation,
         "parts": quote.parts,
+        "discovery": None if quote.found is None else _discovery(quote.found),
+    }
+
+
+def _discovery(found: ExpectedKeys) -> DiscoveryTold:
+    at = found.epsilon
+    return {
+        "epsilon": None if isinstance(at, Rho) else exactly(at),
+        "rho": exactly(at.amount) if isinstance(at, Rho) else None,
+        "delta": exactly(found.delta),
+        "threshold": integer(found.threshold),
+        "shown_from": integer(found.sure(CONFIDENCE)),
+        "expected_false": exactly(found.expected_false),
+        "at_most": found.at_most,
+        "half_width": number(found.half_width(CONFIDENCE)),
+        "standard_error": number(found.standard_error),
+        "confidence": float(CONFIDENCE),
+        "words": Shown(found.query, at).__str__(),
     }
 
 
@@ -269,8 +389,18 @@ def likelihood_ratio(price: Fraction) -> float:
         return inf
 
 
-def _expected(asked: Asked, size: int | None) -> Expected:
-    found = asking.expect(asked.table.facts, asked.epsilon, asked.query, size)
+def _expected(asked: Asked, size: int | None, keys: ExpectedKeys | None) -> Expected:
+    if keys is not None and keys.then is None:  # counts are what finds them
+        return {
+            "size": size,
+            "half_width": number(keys.half_width(CONFIDENCE)),
+            "standard_error": number(keys.standard_error),
+            "approximate": True,
+            "unit": "",
+            "note": "for each key that is shown",
+            "confidence": float(CONFIDENCE),
+        }
+    found = asking.expect(asked.table.facts, asked.at, asked.query, size)
     assert isinstance(found, ExpectedError)
     return {
         "size": size,
@@ -283,11 +413,11 @@ def _expected(asked: Asked, size: int | None) -> Expected:
     }
 
 
-def _by_size(asked: Asked) -> list[Expected]:
+def _by_size(asked: Asked, keys: ExpectedKeys | None) -> list[Expected]:
     """The error for numbers of rows, where it depends on them."""
-    if _expected(asked, None)["half_width"] is not None:
+    if _expected(asked, None, keys)["half_width"] is not None:
         return []
-    return [found for size in SIZES if (found := _expected(asked, size))["half_width"] is not None]
+    return [found for size in SIZES if (found := _expected(asked, size, keys))["half_width"] is not None]
 
 
 def mistaken(error: ProgramError) -> Mistaken:
@@ -313,31 +443,65 @@ def session_of(house: House, analyst: str, request: str, kind: str = "question")
 def answered(house: House, analyst: str, question: Question, quote: Quote, system: OnLedger) -> AnswerTold:
     """Ask a question: the same actions, charges and answers as of any client."""
     asked = asked_of(question, Catalog(system).table(question.table))
+    before = allowances(house, analyst)
     try:
         found = asked.ask()
     except Overtaken:
         raise
     except BudgetExceeded:  # meanwhile others spent
-        raise Refused(quoted(house, analyst, question).accounts) from None
-    charged = _charged(found, quote)
+        raise Refused(quoted(house, analyst, question).accounts, asked.at) from None
+    finding = found.found if isinstance(found, Answers) else None
+    each = [one for one in (found, finding) if one is not None]
+    charged = added([_charged(one.charged, quote) for one in each])
+    keys = [one for one in each if isinstance(one, FoundAnswers)]
+    charged_delta = added([_charged(one.charged_delta, quote) for one in keys if one.delta])
     rows = _leaves(found, quote.asked)
-    left = allowances(house, analyst)
     return {
         **_shared(quote),
         "charged": charged,
-        "remaining": {name: left[name]["left"] for name in charged},
+        "remaining": remaining(before, charged, system),
+        "charged_delta": charged_delta,
+        "remaining_delta": remaining_delta(before, charged_delta, system),
         "confidence": float(CONFIDENCE),
         "name": rows[0][1] if rows else "value",
-        "key_columns": list(rows[0][0]) if rows else [],
+        "key_columns": list(rows[0][0] if rows else asked.by or ()),
         "answers": [_estimate(keys, answer) for keys, _, answer in rows],
     }
 
 
-def _charged(found: Answer | Answers, quote: Quote) -> dict[str, str]:
-    charged = found.charged
+def _charged(charged: Charged, quote: Quote) -> dict[str, Fraction]:
     if isinstance(charged, Mapping):
-        return {root: exactly(amount) for root, amount in charged.items()}
-    return {each.dataset: exactly(charged) for each in quote.accounts}
+        return dict(charged)
+    return {each.dataset: charged for each in quote.accounts}
+
+
+def added(charges: Sequence[Mapping[str, Fraction]]) -> dict[str, str]:
+    """What was charged in all, to each data set."""
+    names = dict.fromkeys(name for each in charges for name in each)
+    return {name: exactly(sum((each.get(name, ZERO) for each in charges), ZERO)) for name in names}
+
+
+def remaining(
+    before: Mapping[str, Allowance], charged: Mapping[str, str], system: OnLedger
+) -> dict[str, str]:
+    """What is left for an analyst: what was before the first query, less what was charged since.
+
+    Looked up after the last one it would tell when the measurement ended, to who
+    knows when others were charged. What is sent again was charged before.
+    """
+    now = 0 if system.resumed else 1
+    left = {name: Fraction(before[name]["left"]) for name in charged if name in before}
+    return {name: str(max(each - now * Fraction(charged[name]), Fraction(0))) for name, each in left.items()}
+
+
+def remaining_delta(
+    before: Mapping[str, Allowance], charged: Mapping[str, str], system: OnLedger
+) -> dict[str, str]:
+    """The same of the δ for keys."""
+    now = 0 if system.resumed else 1
+    had = {name: before[name]["delta"] for name in charged if name in before}
+    left = {name: Fraction(each["left"]) for name, each in had.items() if each is not None}
+    return {name: str(max(each - now * Fraction(charged[name]), Fraction(0))) for name, each in left.items()}
 
 
 def exactly(amount: Fraction) -> str:

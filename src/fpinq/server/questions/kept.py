@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import local
 from typing import Any, NamedTuple
 
+from fpinq.ledger.errors import RequestReused
 from fpinq.model.errors import ProgramError
 from fpinq.server.tokens import keep_private
 from fpinq.server.told import AnswerTold
@@ -29,6 +30,8 @@ CREATE TABLE IF NOT EXISTS questions (
     UNIQUE (ledger, analyst, request)
 )
 """
+# So many characters of questions and answers are told at once, or one that is longer.
+PAGE_CHARACTERS = 2**22
 _COLUMNS = "number, request, question, asked_at, reply, shown_at"
 
 
@@ -55,13 +58,20 @@ class Questions:
             raise ProgramError(f"the questions cannot be kept at {self._path!r}: {error}") from None
 
     def begin(self, analyst: str, request: str, question: dict[str, Any]) -> Kept | None:
-        """Note a question before it is asked; the one of this request id, if there is one."""
+        """Note a question before it is asked; the one of this request id, if there is one: see `asked`."""
         added = self._connection().execute(
             "INSERT OR IGNORE INTO questions (ledger, analyst, request, question, asked_at)"
             " VALUES (?, ?, ?, ?, ?)",
             (self._ledger, analyst, request, json.dumps(question), self._clock()),
         )
-        return None if added.rowcount else self.find(analyst, request)
+        return None if added.rowcount else self.asked(analyst, request, question)
+
+    def asked(self, analyst: str, request: str, question: dict[str, Any]) -> Kept | None:
+        """This question, if it was asked before; RequestReused if another was, under its request id."""
+        known = self.find(analyst, request)
+        if known is not None and known.question != question:
+            raise RequestReused(request)
+        return known
 
     def forget(self, analyst: str, request: str) -> None:
         """A question that was refused before anything was done: as if it had not been asked."""
@@ -86,19 +96,31 @@ class Questions:
         )
         return next(map(self._kept, found), None)
 
-    def listed(self, analyst: str, before: int | None, limit: int) -> list[Kept]:
-        """An analyst's own questions, newest first."""
-        found = self._connection().execute(
+    def listed(self, analyst: str, before: int | None, limit: int) -> tuple[list[Kept], bool]:
+        """An analyst's own questions, newest first, as many as are told at once; whether there are more."""
+        rows = self._connection().execute(
             f"SELECT {_COLUMNS} FROM questions WHERE ledger = ? AND analyst = ? AND number < ?"
             " ORDER BY number DESC LIMIT ?",
-            (self._ledger, analyst, 2**62 if before is None else before, limit),
+            (self._ledger, analyst, 2**62 if before is None else before, limit + 1),
         )
-        return list(map(self._kept, found))
+        found: list[Kept] = []
+        characters = 0
+        for row in rows:
+            # An answer that is not shown yet has no length either.
+            characters += len(row[2]) + (len(row[4]) if self._is_shown(row) else 0)
+            if len(found) == limit or (found and characters > PAGE_CHARACTERS):
+                return found, True
+            found.append(self._kept(row))
+        return found, False
+
+    def _is_shown(self, row: tuple[Any, ...]) -> bool:
+        *_, reply, shown_at = row
+        return reply is not None and shown_at <= self._clock()
 
     def _kept(self, row: tuple[Any, ...]) -> Kept:
-        number, request, question, asked_at, reply, shown_at = row
-        shown = reply is not None and shown_at <= self._clock()
-        return Kept(number, request, json.loads(question), asked_at, json.loads(reply) if shown else None)
+        number, request, question, asked_at, reply, _ = row
+        answer = json.loads(reply) if self._is_shown(row) else None
+        return Kept(number, request, json.loads(question), asked_at, answer)
 
     def _connection(self) -> sqlite3.Connection:
         found = getattr(self._local, "connection", None)

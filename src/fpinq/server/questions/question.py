@@ -1,32 +1,36 @@
 """A question: what is asked of which table, as plain data; and as a query of the client's."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from fpinq.client import asking
 from fpinq.client.answers import Answer, Answers
-from fpinq.client.choices import Median, Quantile
-from fpinq.client.counting import Proportion
+from fpinq.client.choices import Median, Mode, Quantile
+from fpinq.client.counting import Proportion, Top
+from fpinq.client.discovery import Discover, ask_found
 from fpinq.client.extremes import Maximum, Minimum
 from fpinq.client.formulas import formula, time_of
 from fpinq.client.histograms import Cdf, Histogram
 from fpinq.client.keys import Cells, cells_of_key, keyed
 from fpinq.client.queries import Average, Count, DistinctCount, Inquiry, StandardDeviation, Sum, Variance
+from fpinq.client.regressions import Correlation, Covariance, OfTwo, Regression
+from fpinq.client.rows import Cell
+from fpinq.client.spelling import spell
 from fpinq.client.table import Table
 from fpinq.ledger import wire
 from fpinq.ledger.errors import BadWire
 from fpinq.model import epsilon as exact
-from fpinq.model.epsilon import Epsilon
 from fpinq.model.errors import BadEpsilon, BadPartition, BadQuery, ProgramError, suggest
 from fpinq.model.expressions import Type, Value, is_text
+from fpinq.model.notions import Amount, Rho
 from fpinq.runtime.refusals import TooLarge
+from fpinq.server.questions.discovering import Discovering, discovering_of
+from fpinq.server.questions.numbers import Number, exactly, number_of
 
-Number = int | float | str
 Scalar = bool | int | float | str | None
+Pair = tuple[Number, Number]
 Kind = Literal[
     "count",
     "distinct_count",
@@ -39,8 +43,13 @@ Kind = Literal[
     "quantile",
     "minimum",
     "maximum",
+    "mode",
+    "top",
     "histogram",
     "cdf",
+    "covariance",
+    "correlation",
+    "regression",
 ]
 
 TEXT_CHARACTERS = 10_000
@@ -48,8 +57,9 @@ REQUEST_ID_CHARACTERS = 100
 MOST_BINS = 10_000
 # Questions of which each part is asked by itself have at most so many parts.
 MOST_ONE_BY_ONE = 100
-NUMBER_CHARACTERS = 100
-LONGEST_EXPONENT = 400
+# What is computed of products of columns is computed thousands of times for its interval: so many at most.
+MOST_PRODUCTS = 6_400
+MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True)
@@ -58,14 +68,23 @@ class Question:
 
     table: Annotated[str, "a data set; of several tables, dataset.table"]
     kind: Kind
-    epsilon: Annotated[Number, 'how much of the budget to use: 0.1, "1/3"']
+    epsilon: Annotated[Number | None, 'how much of the budget to use: 0.1, "1/3"; or rho'] = None
+    rho: Annotated[Number | None, 'the same, of a budget in ρ: "1/1000"; instead of epsilon'] = None
     where: Annotated[str | None, "only rows where this is true"] = None
-    of: Annotated[str | None, "of what: a column, or a formula"] = None
+    of: Annotated[
+        str | tuple[str, ...] | None,
+        "of what: a column, or a formula; a list of two for a covariance or a correlation, "
+        "and for a regression what is predicted, then what it is predicted by",
+    ] = None
     bounds: Annotated[
-        tuple[Number, Number] | None, "the least and the largest value; by default the owner's"
+        Pair | tuple[Pair | None, ...] | None,
+        "the least and the largest value, by default the owner's; of several, a list of these",
     ] = None
     by: Annotated[str | tuple[str, ...] | None, "one answer for each key of these"] = None
     keys: Annotated[tuple[Any, ...] | Mapping[str, tuple[Scalar, ...]] | None, "by default the owner's"] = (
+        None
+    )
+    discover: Annotated[Discovering | None, "keys that nobody listed, found by a query: instead of keys"] = (
         None
     )
     fraction: Annotated[Number | None, "of a quantile: 0.9 has nine tenths of the rows below it"] = None
@@ -73,6 +92,10 @@ class Question:
     bins: Annotated[
         int | tuple[Number, ...] | None, "of a histogram: how many, or the edges between them"
     ] = None
+    candidates: Annotated[
+        tuple[Scalar, ...] | None, "of a mode or a top: what it may be; by default the owner's keys"
+    ] = None
+    first: Annotated[int | None, "of a top: how many"] = None
     size: Annotated[int | None, "for quotes: how many rows to assume where the error depends on it"] = None
     request_id: Annotated[str | None, "sent again with the same, a question is charged once"] = None
 
@@ -83,9 +106,25 @@ class Takes(NamedTuple):
     fields: tuple[str, ...]
     make: Callable[..., Inquiry[Answer | Answers]]
     required: tuple[str, ...] = ("of",)
+    columns: range | None = None  # of how many expressions, where that is a list
+
+
+def _of_two(query: type[OfTwo]) -> Callable[..., OfTwo]:
+    return lambda of, bounds=None: query(of[0], of[1], bounds)
+
+
+def _regression(of: tuple[Cell, ...], bounds: tuple[Any, ...] | None = None) -> Regression:
+    """The first by the others; bounds are in the same order."""
+    given = {spell(cell.tree): each for cell, each in zip(of, bounds or (), strict=bounds is not None)}
+    return Regression(of[0], of[1:], {name: each for name, each in given.items() if each is not None} or None)
+
+
+def _top(first: int, **given: Any) -> Top:
+    return Top(first, **given)
 
 
 _BOUNDED = ("of", "bounds")
+_TWO, _SEVERAL = range(2, 3), range(2, MOST_COLUMNS + 1)
 KINDS: dict[str, Takes] = {
     "count": Takes((), Count, ()),
     "distinct_count": Takes(("of",), DistinctCount),
@@ -98,11 +137,16 @@ KINDS: dict[str, Takes] = {
     "quantile": Takes((*_BOUNDED, "fraction", "interval"), Quantile, ("of", "fraction")),
     "minimum": Takes(_BOUNDED, Minimum),
     "maximum": Takes(_BOUNDED, Maximum),
+    "mode": Takes(("of", "candidates"), Mode),
+    "top": Takes(("of", "candidates", "first"), _top, ("of", "first")),
     "histogram": Takes((*_BOUNDED, "bins"), Histogram),
     "cdf": Takes((*_BOUNDED, "bins"), Cdf),
+    "covariance": Takes(_BOUNDED, _of_two(Covariance), columns=_TWO),
+    "correlation": Takes(_BOUNDED, _of_two(Correlation), columns=_TWO),
+    "regression": Takes(_BOUNDED, _regression, columns=_SEVERAL),
 }
 # Fields that only some kinds use.
-_OWN = ("of", "bounds", "fraction", "interval", "bins")
+_OWN = ("of", "bounds", "fraction", "interval", "bins", "candidates", "first")
 
 
 class Mistake(ProgramError):
@@ -114,16 +158,16 @@ class Mistake(ProgramError):
 
 
 class About:
-    """A context in which a ProgramError is a mistake in a field."""
+    """A context in which a ProgramError, or one of a class, is a mistake in a field."""
 
-    def __init__(self, field: str) -> None:
-        self._field = field
+    def __init__(self, field: str, of: type[ProgramError] = ProgramError) -> None:
+        self._field, self._of = field, of
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, ProgramError) and not isinstance(error, Mistake):
+        if isinstance(error, self._of) and not isinstance(error, Mistake):
             raise Mistake(self._field, error) from None
 
 
@@ -137,9 +181,13 @@ def question_of(body: Mapping[str, Any]) -> Question:
         if name not in known:
             wrong = BadWire(f"unknown key {name[:40]!r}{suggest(name, known)}; there are {', '.join(known)}")
             raise Mistake(name[:40], wrong)
-    for name in ("table", "kind", "epsilon"):
+    for name in ("table", "kind"):
         if body.get(name) is None:
             raise Mistake(name, BadWire(f"{name!r} is missing"))
+    if body.get("epsilon") is None and body.get("rho") is None:
+        raise Mistake("epsilon", BadWire("'epsilon' is missing, or 'rho' instead"))
+    if body.get("epsilon") is not None and body.get("rho") is not None:
+        raise Mistake("rho", BadWire("say 'epsilon' or 'rho', not both: a question is asked at one"))
     read: dict[str, Any] = {}
     for name, given in body.items():
         if given is not None:
@@ -161,15 +209,42 @@ def _check_uses(question: Question) -> None:
     for name in _OWN:
         if getattr(question, name) is not None and name not in takes.fields:
             raise Mistake(name, BadQuery(f"{_words(question.kind)} has no {name}: leave it out"))
+    if "of" in takes.required:
+        _check_columns(question, takes.columns)
     if question.keys is not None and question.by is None:
         raise Mistake("keys", BadPartition('keys of what? Say by what, too: "by": "city"'))
+    if question.discover is not None and question.by is None:
+        raise Mistake("discover", BadPartition('keys of what? Say by what, too: "by": "city"'))
+    if question.discover is not None and question.keys is not None:
+        raise Mistake("discover", BadPartition("keys are listed, or found: say 'keys' or 'discover'"))
+
+
+def _check_columns(question: Question, columns: range | None) -> None:
+    """Mistake unless it is of as many expressions, and bounds, as its kind has."""
+    what, of, bounds = _words(question.kind), question.of, question.bounds
+    several = bounds is not None and not _is_pair(bounds)
+    if columns is None:
+        if not isinstance(of, str):
+            raise Mistake("of", BadQuery(f"{what} is of one: a text, such as {_SUCH['of']}"))
+        if several:
+            raise Mistake("bounds", BadWire("'bounds' are two numbers: [least, largest]"))
+        return
+    if not isinstance(of, tuple) or len(of) not in columns:
+        most = "two" if columns is _TWO else f"two to {columns[-1]}"
+        raise Mistake("of", BadQuery(f'{what} is of {most}, in a list, such as ["income", "age"]'))
+    if bounds is not None and not (several and len(bounds) == len(of)):
+        raise Mistake("bounds", BadWire("'bounds' are a list of [least, largest], one for each of 'of'"))
+
+
+def _is_pair(bounds: tuple[Any, ...]) -> bool:
+    return not any(each is None or isinstance(each, tuple) for each in bounds)
 
 
 def _words(kind: str) -> str:
     return f"a {kind.replace('_', ' ')}" if kind[0] not in "aeiou" else f"an {kind}"
 
 
-_SUCH = {"of": '"age"', "fraction": "0.9"}
+_SUCH = {"of": '"age"', "fraction": "0.9", "first": "3"}
 
 
 def _text(given: Any, name: str, most: int = TEXT_CHARACTERS) -> str:
@@ -191,23 +266,35 @@ def _kind(given: Any, name: str) -> str:
     return found
 
 
-def _number(given: Any, name: str) -> Number:
-    if type(given) in (int, float) or (type(given) is str and 0 < len(given) <= NUMBER_CHARACTERS):
-        number: Number = given
-        return number
-    raise BadWire(f'{name!r} is a number, or a text such as "1/3"')
+def _bounds(given: Any, name: str) -> Pair | tuple[Pair | None, ...]:
+    if type(given) is list and 0 < len(given) <= MOST_COLUMNS and all(type(one) in _BOUNDS for one in given):
+        return tuple(None if one is None else _pair(one, name) for one in given)
+    return _pair(given, name)
 
 
-def _bounds(given: Any, name: str) -> tuple[Number, Number]:
+_BOUNDS = (list, type(None))
+
+
+def _pair(given: Any, name: str) -> Pair:
     if type(given) is not list or len(given) != 2:
         raise BadWire("'bounds' are two numbers: [least, largest]")
-    return _number(given[0], name), _number(given[1], name)
+    return number_of(given[0], name), number_of(given[1], name)
 
 
-def _by(given: Any, name: str) -> str | tuple[str, ...]:
+def _texts(given: Any, name: str) -> str | tuple[str, ...]:
     if type(given) is list:
         return tuple(_text(one, name) for one in given)
     return _text(given, name)
+
+
+def _candidates(given: Any, name: str) -> tuple[Value, ...]:
+    return tuple(map(_scalar, _list(given, name)))
+
+
+def _first(given: Any, name: str) -> int:
+    if type(given) is not int or not 1 <= given <= 10**9:
+        raise BadWire("'first' is how many are wanted, 1 or more")
+    return given
 
 
 def _scalar(given: Any) -> Value:
@@ -233,7 +320,7 @@ def _bins(given: Any, name: str) -> int | tuple[Number, ...]:
     if type(given) is list:
         if len(given) > MOST_BINS:
             raise TooLarge(f"at most {MOST_BINS:,} bins")
-        return tuple(_number(edge, name) for edge in given)
+        return tuple(number_of(edge, name) for edge in given)
     if type(given) is not int or given < 1:
         raise BadWire("'bins' is a number of bins, or the list of the edges between them")
     if given > MOST_BINS:
@@ -250,15 +337,19 @@ def _size(given: Any, name: str) -> int:
 _READ: dict[str, Callable[[Any, str], Any]] = {
     "table": lambda given, name: _text(given, name, 500),
     "kind": _kind,
-    "epsilon": _number,
+    "epsilon": number_of,
+    "rho": number_of,
     "where": _text,
-    "of": _text,
+    "of": _texts,
     "bounds": _bounds,
-    "by": _by,
+    "by": _texts,
     "keys": _keys,
-    "fraction": _number,
-    "interval": _number,
+    "discover": discovering_of,
+    "fraction": number_of,
+    "interval": number_of,
     "bins": _bins,
+    "candidates": _candidates,
+    "first": _first,
     "size": _size,
     "request_id": lambda given, name: _text(given, name, REQUEST_ID_CHARACTERS),
 }
@@ -274,7 +365,7 @@ class Asked:
     """A question, as it is asked of a client's table."""
 
     table: Table
-    epsilon: Epsilon
+    at: Amount
     query: Inquiry[Answer | Answers]
     by: Cells | None
     keys: Any
@@ -283,8 +374,10 @@ class Asked:
     def ask(self) -> Answer | Answers:
         """Ask it, in whatever system the table is."""
         if self.by is None:
-            return asking.ask(self.table.facts, self.epsilon, self.query)
-        return asking.ask_parts(self.table.facts, self.epsilon, self.query, self.by, self.keys)
+            return asking.ask(self.table.facts, self.at, self.query)
+        if isinstance(self.keys, Discover):
+            return ask_found(self.table.facts, self.at, self.query, self.by, self.keys)
+        return asking.ask_parts(self.table.facts, self.at, self.query, self.by, self.keys)
 
 
 def asked_of(question: Question, table: Table) -> Asked:
@@ -292,67 +385,95 @@ def asked_of(question: Question, table: Table) -> Asked:
     if question.where is not None:
         with About("where"):
             table = table.where(formula(question.where, "the filter"))
-    with About("epsilon"):
-        epsilon = exact.epsilon(_exactly(question.epsilon, BadEpsilon))
+    at = _amount(question)
     subject = table.facts.subject
+    cells: list[Cell] = []
+    if question.of is not None:
+        with About("of"):
+            texts = (question.of,) if isinstance(question.of, str) else question.of
+            cells = [subject.cell(formula(text, "what is asked of"), question.kind) for text in texts]
     given: dict[str, Any] = {}
     for name in KINDS[question.kind].fields:
         value = getattr(question, name)
         if value is not None:
             with About(name):
-                given[name] = _AS_GIVEN[name](value)
-    if question.of is not None:
-        with About("of"):
-            given["of"] = subject.cell(formula(question.of, "what is asked of"), question.kind)
+                given[name] = _AS_GIVEN[name](value, cells)
     query = KINDS[question.kind].make(**given)
-    by, keys, parts = None, None, None
+    by: Cells | None = None
+    keys: Any = None
+    parts: int | None = None
+    most = 1
     if question.by is not None:
         texts = (question.by,) if isinstance(question.by, str) else question.by
         with About("by"):
             each = [formula(text, "by") for text in texts]
             by = cells_of_key(subject, lambda row: [f(row) for f in each], "partition")
-        with About("keys"):
-            keys = None if question.keys is None else _typed(question.keys, by)
-            parts = len(keyed(subject, by, keys).labels)
-            if question.kind == "distinct_count" and parts > MOST_ONE_BY_ONE:
-                raise TooLarge(f"each part is asked by itself here: at most {MOST_ONE_BY_ONE} keys")
-    return Asked(table, epsilon, query, by, keys, parts)
+        with About("discover" if question.discover else "keys"):
+            if question.discover is not None:
+                keys = _found(question, query)
+                most = keys.at_most
+            else:
+                keys = None if question.keys is None else _typed(question.keys, by)
+                parts = most = len(keyed(subject, by, keys).labels)
+            if question.kind == "distinct_count" and most > MOST_ONE_BY_ONE:
+                raise TooLarge(
+                    f"each part is asked by itself here: at most {MOST_ONE_BY_ONE} keys"
+                    + (f', "at_most": {MOST_ONE_BY_ONE}' if question.discover else "")
+                )
+    with About("of" if by is None else "discover" if question.discover else "keys"):
+        if len(cells) > 1 and 2 ** len(cells) * most > MOST_PRODUCTS:
+            raise TooLarge("too many products of columns in one question: take fewer columns, or fewer keys")
+    return Asked(table, at, query, by, keys, parts)
 
 
-def _exactly(number: Number, error: type[ProgramError] = BadQuery) -> Any:
-    """A number of a body: a text may be 1/3, too."""
-    if not isinstance(number, str):
-        if isinstance(number, float) and not math.isfinite(number):
-            raise error("numbers are finite")
-        return number
-    try:
-        found = Fraction(number) if "/" in number else _of_decimal(Decimal(number))
-    except (ValueError, ArithmeticError):
-        found = None
-    if found is None:
-        raise error(f'{number[:40]!r} is not a number, such as 0.1 or "1/3"')
-    return found
+def _found(question: Question, query: Inquiry[Answer | Answers]) -> Discover:
+    """How the keys of a question are found; by what is counted, or else by a query before it."""
+    assert question.discover is not None
+    how = question.discover.how
+    if how.epsilon is None and not isinstance(query, Count):
+        raise BadPartition(
+            "to find the keys is a query of its own, before this one: say what it is asked at, "
+            '"discover": {"epsilon": "0.1", …}, or "rho"'
+        )
+    return how
 
 
-def _of_decimal(number: Decimal) -> Fraction | None:
-    """A decimal exactly, if it is not far larger or smaller than doubles are: 1e999999999 is a short text."""
-    return exact.rational(number) if abs(number.adjusted()) <= LONGEST_EXPONENT else None
+def amount_field(question: Question) -> str:
+    """Which field says what it is asked at."""
+    return "epsilon" if question.rho is None else "rho"
+
+
+def _amount(question: Question) -> Amount:
+    """What a question is asked at: an ε, or a ρ."""
+    with About(amount_field(question)):
+        if question.rho is not None:
+            return Rho(exact.rho(exactly(question.rho, BadEpsilon)))
+        assert question.epsilon is not None  # one of the two is there: question_of
+        return exact.epsilon(exactly(question.epsilon, BadEpsilon))
 
 
 def _edge(number: Number) -> int | float:
-    found = _exactly(number)
+    found = exactly(number)
     if isinstance(found, Fraction):
         return int(found) if found.denominator == 1 else float(found)
     edge: int | float = found
     return edge
 
 
-_AS_GIVEN: dict[str, Callable[[Any], Any]] = {
-    "of": lambda given: given,
-    "bounds": lambda given: tuple(map(_exactly, given)),
-    "fraction": _exactly,
-    "interval": _exactly,
-    "bins": lambda given: given if isinstance(given, int) else list(map(_edge, given)),
+def _as_bounds(given: Any, _: list[Cell]) -> tuple[Any, ...]:
+    if _is_pair(given):
+        return tuple(map(exactly, given))
+    return tuple(None if each is None else tuple(map(exactly, each)) for each in given)
+
+
+_AS_GIVEN: dict[str, Callable[[Any, list[Cell]], Any]] = {
+    "of": lambda given, cells: cells[0] if isinstance(given, str) else tuple(cells),
+    "bounds": _as_bounds,
+    "fraction": lambda given, _: exactly(given),
+    "interval": lambda given, _: exactly(given),
+    "bins": lambda given, _: given if isinstance(given, int) else list(map(_edge, given)),
+    "candidates": lambda given, cells: [_timed(each, cells[0].type) for each in given],
+    "first": lambda given, _: given,
 }
 
 

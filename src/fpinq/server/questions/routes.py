@@ -3,18 +3,18 @@
 token → rate → a place → body → JSON → question → quote → the same actions as everybody's → reply
 """
 
-import csv
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
-from io import StringIO
+from functools import partial
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi import Query as Parameter
 
-from fpinq.ledger.errors import RequestReused
+from fpinq.client.columns import csv_text
+from fpinq.ledger.store import MAX_SEQ
 from fpinq.model.errors import BudgetExceeded, ProgramError
 from fpinq.runtime.deadline import within
 from fpinq.runtime.refusals import TooLarge
@@ -30,7 +30,7 @@ from fpinq.server.questions.answering import (
     session_of,
 )
 from fpinq.server.questions.kept import Kept, Questions
-from fpinq.server.questions.question import REQUEST_ID_CHARACTERS, Mistake, Question, question_of
+from fpinq.server.questions.question import Mistake, Question, question_of
 from fpinq.server.questions.systems import OnLedger, Working
 from fpinq.server.tokens import Bearer
 from fpinq.server.told import AnswerTold, KeptQuestion, KeptQuestions, Me, QuoteTold, Told, Wrong
@@ -57,8 +57,12 @@ def add_questions(app: FastAPI, house: House) -> "Asking":
     @app.post("/questions", response_model=None, tags=["questions"], summary="Ask a question; it is charged")
     async def ask(request: Request, bearer: Analyst) -> Response:
         header = request.headers.get("idempotency-key")
-        told = await asking.do(request, bearer, lambda raw: asking.ask(bearer, raw, header))
-        return shown(request, told)
+
+        def act(raw: bytes) -> Response:
+            told = asking.ask(bearer, raw, header)
+            return asking.reply(bearer, lambda: shown(request, told))
+
+        return await asking.do(request, bearer, act)
 
     @app.post(
         "/quotes",
@@ -67,8 +71,11 @@ def add_questions(app: FastAPI, house: House) -> "Asking":
         summary="What a question would cost; free, and written nowhere",
     )
     async def quote(request: Request, bearer: Analyst) -> Response:
-        told = await asking.do(request, bearer, lambda raw: asking.quote(bearer, raw))
-        return Response(replies.reply(200, told)[1], media_type=JSON)
+        def act(raw: bytes) -> Response:
+            told = asking.quote(bearer, raw)
+            return asking.reply(bearer, lambda: as_json(told))
+
+        return await asking.do(request, bearer, act)
 
     @app.get(
         "/questions",
@@ -78,10 +85,15 @@ def add_questions(app: FastAPI, house: House) -> "Asking":
     )
     def questions(
         bearer: Analyst,
-        before: Annotated[int | None, Parameter(ge=0)] = None,
+        before: Annotated[int | None, Parameter(ge=0, le=MAX_SEQ)] = None,
         limit: Annotated[int, Parameter(ge=1, le=100)] = 20,
-    ) -> KeptQuestions:
-        return {"questions": [listed(kept) for kept in asking.kept.listed(bearer.name, before, limit)]}
+    ) -> Response:
+        def look() -> Response:
+            found, more = asking.kept.listed(bearer.name, before, limit)
+            told: KeptQuestions = {"questions": list(map(listed, found)), "more": more}
+            return as_json(told)
+
+        return asking.reply(bearer, look)
 
     @app.get(
         "/questions/{request_id}",
@@ -90,24 +102,33 @@ def add_questions(app: FastAPI, house: House) -> "Asking":
         summary="One of your own questions",
     )
     def question(request_id: str, request: Request, bearer: Analyst) -> Response:
-        kept = asking.kept.find(bearer.name, request_id)
-        if kept is None:
-            raise HTTPException(404)
-        if wants_csv(request) and kept.answer is not None:
-            return shown(request, kept.answer)
-        return Response(replies.reply(200, listed(kept))[1], media_type=JSON)
+        def look() -> Response:
+            kept = asking.kept.find(bearer.name, request_id)
+            if kept is None:
+                raise NoSuchQuestion
+            return as_json(listed(kept)) if kept.answer is None else shown(request, kept.answer, listed(kept))
+
+        return asking.reply(bearer, look)
 
     @app.get("/me", response_model=None, tags=["data sets"], summary="Who you are, and what is left for you")
-    def me(bearer: AnyBearer) -> Me:
+    def me(bearer: AnyBearer) -> Response:
         until = bearer.expires_at
-        return {
+        told: Me = {
             "name": bearer.name,
             "role": bearer.role,
             "expires_at": None if until is None else time_text(until),
             "datasets": allowances(house, bearer.name),
         }
+        return as_json(told)
 
     return asking
+
+
+class NoSuchQuestion(HTTPException):
+    """The address is one, and nothing is kept there for whoever asks."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "none of your questions has this request id: see GET /questions")
 
 
 class Asking:
@@ -118,7 +139,7 @@ class Asking:
         self._turns = Turns(LATE)
         self.kept = Questions(house.config.questions_path, house.ledger.id)
 
-    async def do(self, request: Request, bearer: Bearer, act: Callable[[bytes], Any]) -> Any:
+    async def do(self, request: Request, bearer: Bearer, act: Callable[[bytes], Response]) -> Response:
         """Read a body and act on it, in a thread of its own."""
         limits = self._house.limits
         declared = request.headers.get("content-length")
@@ -128,6 +149,7 @@ class Asking:
             )
         except bodies.Disconnected:
             raise HTTPException(400) from None  # nobody reads it
+        self._house.tokens.check(bearer)
         # Whoever has a place has a thread: what is begun is ended, even if nobody waits for it any more.
         return await run_sync(act, raw)
 
@@ -145,14 +167,11 @@ class Asking:
         with self.working(bearer) as working:
             try:
                 body = self.parsed(raw)
+                bodies.identify(body, header)
                 question = question_of(body)
-                request = (
-                    question.request_id or (header or "")[:REQUEST_ID_CHARACTERS] or secrets.token_hex(16)
-                )
+                request = question.request_id or secrets.token_hex(16)
                 asked = {name: given for name, given in body.items() if name not in ("request_id", "size")}
-                known = self.kept.find(analyst, request)
-                if known is not None and known.question != asked:
-                    raise RequestReused(request)
+                known = self.kept.asked(analyst, request, asked)
                 if known is not None and known.answer is not None:
                     return {"request_id": request, **known.answer}
                 quote = quoted(house, analyst, question)
@@ -172,9 +191,15 @@ class Asking:
             self.kept.answer(analyst, request, answer, working.release())
             return {"request_id": request, **answer}
 
+    def reply(self, bearer: Bearer, make: Callable[[], Response]) -> Response:
+        """A reply, read and written down in its analyst's turn: a long one keeps the interpreter a while."""
+        with self.working(bearer):
+            return make()
+
     def working(self, bearer: Bearer) -> Working:
         """An analyst's turn."""
-        return Working(self._turns, bearer.name, float(self._house.config.quantum_seconds))
+        still = partial(self._house.tokens.check, bearer)
+        return Working(self._turns, bearer.name, float(self._house.config.quantum_seconds), still)
 
     def parsed(self, raw: bytes) -> dict[str, Any]:
         """The JSON that a body is."""
@@ -208,35 +233,23 @@ def wants_csv(request: Request) -> bool:
     return request.query_params.get("format") == "csv" or "text/csv" in request.headers.get("accept", "")
 
 
-def shown(request: Request, answer: AnswerTold) -> Response:
-    """An answer, as JSON or as CSV."""
+def shown(request: Request, answer: AnswerTold, told: object = None) -> Response:
+    """An answer as CSV; or as JSON, with what else is told of it."""
     if wants_csv(request):
         return Response(table_of(answer), media_type=CSV)
-    return Response(replies.reply(200, answer)[1], media_type=JSON)
+    return as_json(told or answer)
+
+
+def as_json(told: object) -> Response:
+    """What is told, as JSON."""
+    return Response(replies.reply(200, told)[1], media_type=JSON)
 
 
 def table_of(answer: AnswerTold) -> str:
     """An answer as CSV: a column for each key, the value by its name, low, high and standard_error."""
-    text = StringIO()
-    lines = csv.writer(text, lineterminator="\r\n")
-    ends = ("low", "high", "standard_error")
-    lines.writerow(map(cell, [*answer["key_columns"], answer["name"], *ends]))
-    for each in answer["answers"]:
-        lines.writerow(
-            [
-                cell(one)
-                for one in (*each["key"], each["value"], each["low"], each["high"], each["standard_error"])
-            ]
-        )
-    return text.getvalue()
-
-
-def cell(value: Any) -> Any:
-    """A value in a spreadsheet: a text that it would take for a formula stays a text."""
-    return f"'{value}" if isinstance(value, str) and _is_formula(value) else value
-
-
-def _is_formula(text: str) -> bool:
-    if text[:1] != "-":
-        return text[:1] in ("=", "+", "@", "\t", "\r")
-    return not (text[1:].isdecimal() or text == "-inf")  # integers that doubles would round are texts
+    header = (*answer["key_columns"], answer["name"], "low", "high", "standard_error")
+    each = (
+        (*one["key"], one["value"], one["low"], one["high"], one["standard_error"])
+        for one in answer["answers"]
+    )
+    return csv_text([header, *each], "\r\n")

@@ -12,12 +12,13 @@ from time import monotonic, sleep
 from typing import Any
 
 from fpinq.client.names import Names
+from fpinq.client.paper import Paper
 from fpinq.model.accounts import Root
 from fpinq.model.actions import Action, AskBudget, Asking, Query
 from fpinq.model.environments import Numbered, TableVariable
-from fpinq.model.errors import Frozen, KernelViolation
+from fpinq.model.errors import Frozen
 from fpinq.model.queries import simple
-from fpinq.model.semantics import Bottom, Configuration, Measure, Table, Told, step
+from fpinq.model.semantics import Table, Told
 from fpinq.model.transformations import parts_of
 from fpinq.runtime import Observation
 from fpinq.runtime.deadline import within
@@ -50,15 +51,21 @@ class OnLedger:
         self, house: House, analyst: str, session: str, working: "Working", *, resumed: bool = False
     ) -> None:
         self._house, self._analyst, self._session, self._working = house, analyst, session, working
-        self._resumed = resumed
+        self.resumed = resumed
         self._names = Names()
         self._requests = 0
         self.queried = False
+        self._measured = False  # since the last quantum
 
     def act(self, action: Action) -> Observation:
         """What the program is told of its action."""
         house, limits = self._house, self._house.limits
-        if self._resumed and isinstance(action, AskBudget):
+        if self._measured:  # before anything that others can see: a refusal and what is counted, too
+            with self._working.aside():
+                self._working.until_quantum()
+            self._working.still()
+            self._measured = False  # what comes until the next query takes as long as it takes
+        if self.resumed and isinstance(action, AskBudget):
             # What it was charged before is charged once: whether the rest fits, the kernel says.
             return Told({name: root.registered.amount for name, root in house.ledger.roots().items()})
         sent, fresh = self._names.translate(action)
@@ -69,10 +76,9 @@ class OnLedger:
         if not isinstance(action, Asking):  # what asks for facts is not written down
             self._requests += 1
         with self._working.aside():
-            if self.queried:
-                self._working.until_quantum()
-            self.queried = self.queried or isinstance(action, Query)
-            with acting(self._analyst), within(limits.query_seconds):
+            self._measured = isinstance(action, Query)
+            self.queried = self.queried or self._measured
+            with acting(self._analyst, self._working.began), within(limits.query_seconds):
                 told = house.system.act(
                     sent, session=self._session, request_id=str(self._requests), analyst=self._analyst
                 )
@@ -93,48 +99,18 @@ class OnLedger:
         return self._house.catalog()
 
 
-class Quoted(BaseException):
-    """A query on paper: it goes no further. Not an error, so nobody takes it for one."""
-
-
-class OnPaper:
-    """The same program, by the same rules, on a copy of what is public. Nothing is written or measured."""
+class OnPaper(Paper):
+    """The same program on paper, within the server's limits."""
 
     def __init__(self, house: House, analyst: str) -> None:
+        super().__init__(house.record.configuration(NOBODYS, analyst), house.system.check)
         self._house = house
-        self.configuration: Configuration = house.record.configuration(NOBODYS, analyst)
-        self.asked: TableVariable | None = None
-        self.refused = False
 
     def act(self, action: Action) -> Observation:
         """What the kernel says of the action; at a query, Quoted."""
         self._house.limits.check_action(action)
         check_released(action, self._house.limits)
-        transition = step(self.configuration, action)
-        label = transition.label
-        if isinstance(action, Query):
-            self.asked = action.table
-            self.refused = isinstance(label, Bottom)
-            if isinstance(label, Measure):
-                self._house.system.check(label)
-            raise Quoted
-        self.configuration = transition.configuration
-        if isinstance(label, Measure):
-            raise KernelViolation("only queries are measured")
-        return label
-
-    def told(self, action: Action) -> Any:
-        """A public fact."""
-        label = step(self.configuration, action).label
-        assert isinstance(label, Told)
-        return label.fact
-
-    def describe(self, variable: TableVariable) -> Table:
-        """The public facts of a table."""
-        return self.configuration.table(variable)
-
-    def drop(self, variable: TableVariable | Numbered) -> None:
-        """It is thrown away as a whole."""
+        return super().act(action)
 
     def data_sets(self) -> Sequence[Mapping[str, Any]]:
         """What is public about every data set."""
@@ -159,9 +135,12 @@ class Working:
     Not while it waits for the ledger, an engine or the quantum, where others' requests wait by themselves.
     """
 
-    def __init__(self, turns: Turns, analyst: str, quantum: float) -> None:
+    def __init__(
+        self, turns: Turns, analyst: str, quantum: float, still: Callable[[], None] = lambda: None
+    ) -> None:
         self._turns, self._analyst, self._quantum = turns, analyst, quantum
-        self._began = monotonic()
+        self.still = still  # raises if whoever asked may no longer
+        self.began = monotonic()
         self._leave: Callable[[], None] = lambda: None
 
     def __enter__(self) -> "Working":
@@ -185,7 +164,7 @@ class Working:
 
     def release(self) -> float:
         """How long until a reply may leave, if everything is done now."""
-        return until_release(monotonic() - self._began, self._quantum) if self._quantum else 0.0
+        return until_release(monotonic() - self.began, self._quantum) if self._quantum else 0.0
 
     def until_quantum(self) -> None:
         """Wait until a reply might have left, and another request come in its place."""

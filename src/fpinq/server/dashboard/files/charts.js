@@ -49,6 +49,30 @@ export function groups(answers, what, width, title) {
   </svg>`;
 }
 
+/** Terms of a regression: each on a scale of its own, with 0 in the middle. */
+export function terms(answers, width, title) {
+  const told = answers.map((answer) => `${shown_value(answer)}${half_of(answer) === null ? '' : ` ± ${shown_error(half_of(answer))}`}`);
+  const longest = (texts) => Math.max(...texts.map((text) => text.length));
+  const left = Math.min(width * 0.34, 16 + Math.min(22, longest(answers.map((a) => label_of(a.key)))) * 7.4);
+  const right = width - Math.min(width * 0.44, 16 + longest(told) * 7.2);
+  const [middle, half, foot] = [(left + right) / 2, Math.max(10, (right - left) / 2 - 4), answers.length * ROW];
+  return svg`<svg class="chart" role="img" width=${width} height=${foot} viewBox="0 0 ${width} ${foot}">
+    <title>${title}: ${answers.length} terms with their intervals. The same numbers are in the table below.</title>
+    <line class="axis" x1=${middle} x2=${middle} y1="0" y2=${foot}></line>
+    ${answers.map((answer, row) => {
+    const y = row * ROW + ROW / 2;
+    const [low, high] = ends(answer);
+    const most = Math.max(...[low, high, number(answer.value)].filter(Number.isFinite).map(Math.abs)) || 1;
+    const at = (x) => middle + (Math.max(-most, Math.min(most, x)) / most) * half;
+    const zero = low <= 0 && high >= 0;
+    return svg`<text class="label" x=${left - 8} y=${y + 4} text-anchor="end">${cut(label_of(answer.key), Math.floor((left - 10) / 7.4))}</text>
+      ${answer.low === null ? nothing : svg`<path class="interval" d="M${at(low)} ${y}H${at(high)}M${at(low)} ${y - 5}V${y + 5}M${at(high)} ${y - 5}V${y + 5}"></path>`}
+      ${answer.value === null ? nothing : svg`<circle class=${zero ? 'dot hollow' : 'dot'} cx=${at(number(answer.value))} cy=${y} r="4.5"></circle>`}
+      <text class="tick" x=${width} y=${y + 4} text-anchor="end">${told[row]}</text>`;
+  })}
+  </svg>`;
+}
+
 /** Bins: bars from 0, each with its interval; negatives are shown as they are. */
 export function bins(answers, what, width, title, steps = false) {
   const values = answers.flatMap((a) => [number(a.value), ...ends(a)]).filter(Number.isFinite);
@@ -139,7 +163,7 @@ export function derivation(answer, dataset_unit, width) {
   });
   if (answer.parts > 1) steps.push({label: `by ${answer.key_columns.join(', ')}`, note: `${answer.parts} parts, disjoint`, by: '× 1, the largest part'});
   const cost = answer.prices.map((one) => `${up(one.price)} of ${one.dataset}`).join(', ');
-  steps.push({label: answer.words.split(' in ')[0], note: `ε ${up(answer.epsilon)}${answer.likelihood_ratio === null ? ` at factor ${answer.scaling_factor} costs ρ` : ` × factor ${answer.scaling_factor} =`} ${cost}`, by: `factor ${answer.scaling_factor}`, last: true});
+  steps.push({label: answer.words.split(' in ')[0], note: `${answer.rho ? `ρ ${up(answer.rho)}` : `ε ${up(answer.epsilon)}`}${answer.likelihood_ratio === null ? ` at factor ${answer.scaling_factor} costs ρ` : ` × factor ${answer.scaling_factor} =`} ${cost}`, by: `factor ${answer.scaling_factor}`, last: true});
   const [tall, gap, wide] = [46, 30, Math.min(width - 4, 440)];
   const height = steps.length * (tall + gap) - gap + 4;
   const most = Math.floor(wide / 7.4);

@@ -1,11 +1,12 @@
 /** What happens when: the only file that calls the server. */
 import {html, render} from './vendor/lit-html.js';
 import {get, new_id, pause, post, Refused} from './api.js';
+import {edited, form_of, may_ask, question_of, tables_of} from './form.js';
 import {change, drawn_by, state} from './store.js';
 import {answers} from './views/answers.js';
 import {budgets} from './views/budgets.js';
 import {frame, sign_in} from './views/frame.js';
-import {columns_for, EPSILONS, FORMULA, may_ask, question, question_of, tables_of} from './views/question.js';
+import {question} from './views/question.js';
 import {may_state, statement} from './views/statement.js';
 import {watching} from './views/watching.js';
 
@@ -43,7 +44,7 @@ async function begin(token) {
     measure();
     if (me.role === 'analyst') {
       const first = tables_of(datasets)[0];
-      if (first) change({form: form_of(first)});
+      if (first) change({form: form_of(first, at_of(first.dataset.name))});
       await history_from();
       requote();
       await stated_before();
@@ -80,10 +81,8 @@ async function refresh() {
 
 // ── asking ───────────────────────────────────────────────────────────────────────────
 
-const form_of = ({name, table}) => ({
-  table: name, where: '', kind: 'count', of: table.schema[0]?.[0] ?? '', formula: '', least: '', largest: '',
-  by: '', keys: '', fraction: '0.9', interval: false, bins: '20', epsilon: '0.1',
-});
+/** What a data set's budget is in: "epsilon" or "rho". */
+const at_of = (name) => state.me.datasets[name]?.notion ?? 'epsilon';
 
 let quoting = null;
 let timer = 0;
@@ -104,8 +103,8 @@ function requote() {
 
 async function history_from(before) {
   const more = before === undefined ? '' : `&before=${before}`;
-  const {questions} = await get(`/questions?limit=20${more}`);
-  change({questions: before === undefined ? questions : [...state.questions, ...questions], more: questions.length === 20});
+  const {questions, more: earlier} = await get(`/questions?limit=20${more}`);
+  change({questions: before === undefined ? questions : [...state.questions, ...questions], more: earlier});
 }
 
 /** Ask, and ask again under the same id while nobody replies: it is charged once. */
@@ -146,11 +145,11 @@ const saved = () => JSON.parse(sessionStorage.getItem(STATEMENTS) ?? '[]');
 function explain() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
-    const [of, at] = [state.sql.statement.trim(), state.sql.epsilon.trim()];
+    const [of, at, delta] = [state.sql.statement.trim(), state.sql.epsilon.trim(), state.sql.delta.trim()];
     if (!of) { change_sql({explained: null}); return; }
     try {
-      const told = await post('/sql', {statement: `EXPLAIN ${of}`, epsilon: at});
-      change_sql({explained: {...told, of, at}});
+      const told = await post('/sql', {statement: `EXPLAIN ${of}`, epsilon: at, ...(delta ? {delta} : {})});
+      change_sql({explained: {...told, of, at, delta}});
     } catch (error) {
       if (error.code === 'not_authenticated') failed(error);
       else change_sql({explained: {mistake: error.message}});
@@ -184,11 +183,11 @@ async function watch() {
   const current = () => mine === watched && state.me && !state.paused;
   try {
     change({trace: await get(`/trace?newest=true&limit=50${sieved()}`)});
+    let seen = state.trace.head.seq;
     while (current()) {
-      const {head} = state.trace;
       let found;
       try {
-        found = await get(`/trace?after=${head.seq}&limit=200&wait=20${sieved()}`);
+        found = await get(`/trace?after=${seen}&limit=200&wait=20${sieved()}`);
         if (state.error) change({error: null});
       } catch (error) {
         if (error.code !== 'unavailable') throw error;
@@ -197,7 +196,8 @@ async function watch() {
         continue;
       }
       if (!current()) return;
-      if (found.head.seq > head.seq) {
+      if (found.looked_at > seen) {
+        seen = found.looked_at;
         change({trace: {...state.trace, entries: [...found.entries.reverse(), ...state.trace.entries].slice(0, 1000), head: found.head}});
         await Promise.all([refresh(), spend()]);
       }
@@ -232,15 +232,7 @@ const on = {
   },
   edit(event) {
     const {name, value, type, checked} = event.target;
-    let form = {...state.form, [name]: type === 'checkbox' ? checked : value};
-    if (name === 'slider') form.epsilon = EPSILONS[Number(value)];
-    delete form.slider;
-    if (name === 'table') form = {...form_of(tables_of(state.datasets).find((one) => one.name === value)), kind: form.kind, epsilon: form.epsilon};
-    const {table} = tables_of(state.datasets).find((one) => one.name === form.table);
-    const possible = columns_for(form.kind, table);
-    if (form.of !== FORMULA && !possible.includes(form.of)) form.of = possible[0] ?? FORMULA;
-    if (name === 'of' || name === 'table') Object.assign(form, {least: '', largest: ''});
-    if (name === 'by') form.keys = '';
+    const form = edited(state.form, name, type === 'checkbox' ? checked : value, {datasets: state.datasets, at_of});
     change({form, refused: null});
     requote();
   },
@@ -258,7 +250,8 @@ const on = {
   async ask_sql(event) {
     event.preventDefault();
     if (!may_state(state.sql)) return;
-    const asked = {statement: state.sql.statement.trim(), epsilon: state.sql.epsilon.trim(), request_id: new_id()};
+    const delta = state.sql.delta.trim();
+    const asked = {statement: state.sql.statement.trim(), epsilon: state.sql.epsilon.trim(), ...(delta ? {delta} : {}), request_id: new_id()};
     change_sql({asking: true, refused: null});
     sessionStorage.setItem(STATEMENTS, JSON.stringify([asked, ...saved()].slice(0, 10)));
     try {

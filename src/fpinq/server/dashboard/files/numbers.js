@@ -28,23 +28,39 @@ export class Fraction {
 }
 
 const gcd = (a, b) => { while (b) [a, b] = [b, a % b]; return a; };
-const PLACES = 4;
 
-/** An amount for people: exactly where four places say it, else rounded to its safe side, with ≈. */
+/** Four places; more for what is less than a hundredth, so that it has three digits. */
+function places_for(amount) {
+  let places = 4;
+  while (!amount.zero && places < 40 && amount.n * 10n ** BigInt(places - 2) < amount.d) places += 1;
+  return places;
+}
+
+/** An amount for people: exactly where a few places say it, else rounded to its safe side, with ≈. */
 function decimal(amount, up) {
-  const unit = 10n ** BigInt(PLACES);
+  const most = places_for(amount);
+  const unit = 10n ** BigInt(most);
   let whole = (amount.n * unit) / amount.d;
   const exact = whole * amount.d === amount.n * unit;
   if (!exact && up) whole += 1n;
-  const text = String(whole).padStart(PLACES + 1, '0');
-  const places = text.slice(-PLACES).replace(/0+$/, '');
-  return (exact ? '' : '≈\u202f') + spaced(text.slice(0, -PLACES)) + (places ? `.${places}` : '');
+  const text = String(whole).padStart(most + 1, '0');
+  const places = text.slice(-most).replace(/0+$/, '');
+  return (exact ? '' : '≈\u202f') + spaced(text.slice(0, -most)) + (places ? `.${places}` : '');
 }
 
 /** What is left: rounded down. */
 export const down = (text) => decimal(Fraction.of(text) ?? new Fraction(0n), false);
 /** A price: rounded up. */
 export const up = (text) => decimal(Fraction.of(text) ?? new Fraction(0n), true);
+
+/** A δ, rounded up as a price is, or down as what is left is: 1e-10. */
+export function small(text, upwards = true) {
+  const exact = Fraction.of(text);
+  if (!exact) return text;
+  const [mantissa, power] = Number(text.includes('/') ? text.split('/')[0] / text.split('/')[1] : text).toExponential(12).split('e');
+  const rounded = (upwards ? Math.ceil : Math.floor)(Number(mantissa) * 1000 - (upwards ? 1e-6 : -1e-6)) / 1000;
+  return rounded === 0 ? '0' : `${rounded}e${Number(power)}`;
+}
 
 /** Thousands apart. */
 export const spaced = (digits) => digits.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');

@@ -4,7 +4,7 @@ export const state = {
   colours: 'light dark', width: 640,
   // analyst
   form: null, quote: null, quoted: null, asking: null, refused: null, questions: [], more: false, copied: null, form_of: 'python',
-  mode: 'form', sql: {statement: '', epsilon: '0.1', explained: null, asking: false, refused: null}, statements: [],
+  mode: 'form', sql: {statement: '', epsilon: '0.1', delta: '', explained: null, asking: false, refused: null}, statements: [],
   // owner, auditor
   trace: null, sieve: {dataset: '', analyst: '', kind: '', word: ''}, paused: false, spending: null, verified: null,
 };

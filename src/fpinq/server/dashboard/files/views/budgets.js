@@ -1,7 +1,7 @@
 /** The data sets: what is public of them, and what is left. */
 import {html, nothing} from '../vendor/lit-html.js';
 import {budget} from '../charts.js';
-import {down, up} from '../numbers.js';
+import {down, small, up} from '../numbers.js';
 import {protects} from '../words.js';
 
 /** What a quote takes of a data set; "0" if nothing. */
@@ -21,6 +21,7 @@ export const budgets = (state, more = () => nothing) => html`
       <p class="help">${dataset.description ? html`${dataset.description}; ` : nothing}${protects(dataset)}${dataset.block_of ? html`; a block of ${dataset.block_of}` : nothing}</p>
       ${budget(all, left, takes, `${dataset.name}: ${down(left)} of ${down(all)}${rho} left${takes === '0' ? '' : `; this question takes ${up(takes)}`}`)}
       ${mine.cap ? html`<p class="help">Your share is ${down(mine.cap)}, of which ${down(mine.cap_remaining)} is left.</p>` : nothing}
+      ${mine.delta ? html`<p class="help">δ for groups that nobody listed: ${small(mine.delta.left, false)} of ${small(mine.delta.cap ?? mine.delta.keys_delta, false)} left${mine.delta.cap ? ' for you' : ''}.</p>` : nothing}
       ${more(dataset)}
     </article>`;
   })}

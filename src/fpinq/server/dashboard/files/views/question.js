@@ -1,59 +1,10 @@
 /** A question by form: what it costs and how exact it will be, before it is asked. */
 import {html, nothing} from '../vendor/lit-html.js';
+import {BINNED, CHOSEN, columns_for, FORMULA, may_ask, nearest, OF_NUMBERS, OF_SEVERAL, OF_TWO, others_of, question_of, STEPS, tables_of, ways} from '../form.js';
 import {column, PROGRAMS} from '../programs.js';
 import {down, up} from '../numbers.js';
 import * as words from '../words.js';
 import {modes} from './statement.js';
-
-export const NUMERIC = ['int64', 'float64'];
-const OF_NUMBERS = ['average', 'sum', 'median', 'quantile', 'standard_deviation', 'variance', 'minimum', 'maximum', 'histogram', 'cdf'];
-const BINNED = ['histogram', 'cdf'];
-export const FORMULA = '\u0000formula';
-
-/** The steps of the slider: 1, 1.5, 2, 3, 5, 7 and so on. */
-export const EPSILONS = [-3, -2, -1, 0].flatMap((k) => [1, 1.5, 2, 3, 5, 7].map((m) => String(Number((m * 10 ** k).toPrecision(2))))).concat('10');
-
-export const nearest = (text) => {
-  const wanted = Math.log(Number(text) || 0.1);
-  let best = 0;
-  EPSILONS.forEach((one, i) => { if (Math.abs(Math.log(one) - wanted) < Math.abs(Math.log(EPSILONS[best]) - wanted)) best = i; });
-  return best;
-};
-
-/** All tables, with what they are called in a question. */
-export const tables_of = (datasets) => datasets.flatMap((dataset) => dataset.tables.map((table) => ({
-  dataset, table, name: dataset.tables.length === 1 && table.name === dataset.name ? dataset.name : `${dataset.name}.${table.name}`,
-})));
-
-/** The columns that a kind can be asked of. */
-export const columns_for = (kind, table) => table.schema.filter(([, type]) => !OF_NUMBERS.includes(kind) || NUMERIC.includes(type)).map(([name]) => name);
-
-/** The body of the question that the form is; null where something is still to be said. */
-export function question_of(form, datasets) {
-  const found = tables_of(datasets).find((one) => one.name === form.table);
-  if (!found) return null;
-  const body = {table: form.table, kind: form.kind, epsilon: form.epsilon.trim()};
-  if (form.where.trim()) body.where = form.where.trim();
-  if (form.kind !== 'count') {
-    const of = form.of === FORMULA || form.kind === 'proportion' ? form.formula.trim() : form.of && column(form.of);
-    if (!of) return null;
-    body.of = of;
-  }
-  if (OF_NUMBERS.includes(form.kind) && (form.least.trim() || form.largest.trim())) body.bounds = [form.least.trim(), form.largest.trim()];
-  if (form.kind === 'quantile') body.fraction = form.fraction.trim();
-  if (['median', 'quantile'].includes(form.kind) && form.interval) body.interval = '0.95';
-  if (BINNED.includes(form.kind)) body.bins = Number(form.bins) || 20;
-  if (form.by) {
-    body.by = column(form.by);
-    const type = found.table.schema.find(([name]) => name === form.by)?.[1];
-    const keys = form.keys.split(',').map((key) => key.trim()).filter(Boolean);
-    if (keys.length) body.keys = keys.map((key) => (NUMERIC.includes(type) ? Number(key) : type === 'bool' ? key === 'true' : key));
-  }
-  return body;
-}
-
-/** Whether the price of just this question is known, and can be paid. */
-export const may_ask = (state, body) => Boolean(body) && state.quoted === JSON.stringify(body) && !state.quote.mistake && !state.quote.refused && !state.asking;
 
 const option = (value, text, selected) => html`<option value=${value} ?selected=${value === selected}>${text}</option>`;
 
@@ -67,11 +18,8 @@ export function question(state, on) {
   const {form, datasets} = state;
   if (!datasets.length) return html`<section aria-labelledby="question-head"><h2 id="question-head">Question</h2><p>There are no data sets yet: their owner adds them with fpinq dataset add.</p></section>`;
   const {dataset, table} = tables_of(datasets).find((one) => one.name === form.table);
-  const numbers = OF_NUMBERS.includes(form.kind);
-  const known = table.columns[form.of] ?? {};
-  const bounds = known.bounds ?? null;
-  const bound = (b) => (b === null || b === undefined ? '' : typeof b === 'object' ? b.float : String(b));
   const body = question_of(form, datasets);
+  const letter = words.LETTERS[form.at];
   return html`
   <section class="question" aria-labelledby="question-head">
     <h2 id="question-head">Question</h2>
@@ -92,19 +40,21 @@ export function question(state, on) {
           <select id="kind" name="kind">${Object.entries(words.KINDS).map(([kind, text]) => option(kind, text, form.kind))}</select></div>
         ${form.kind === 'count' || form.kind === 'proportion' ? nothing : html`<div><label for="of">of</label>
           <select id="of" name="of">${columns_for(form.kind, table).map((name) => option(name, name, form.of))}${option(FORMULA, 'a formula …', form.of)}</select></div>`}
+        ${OF_TWO.includes(form.kind) ? html`<div><label for="other">and</label>
+          <select id="other" name="other">${columns_for(form.kind, table).filter((name) => name !== form.of).map((name) => option(name, name, form.other))}</select></div>` : nothing}
+        ${form.kind === 'top' ? html`<div><label for="first">how many</label><input id="first" name="first" inputmode="numeric" .value=${form.first}></div>` : nothing}
         ${form.kind === 'quantile' ? html`<div><label for="fraction">at fraction</label><input id="fraction" name="fraction" inputmode="decimal" .value=${form.fraction}></div>` : nothing}
       </div>
       ${form.kind === 'proportion' || (form.kind !== 'count' && form.of === FORMULA) ? html`
         <label for="formula">${form.kind === 'proportion' ? 'of rows where' : 'formula'}</label>
         <input id="formula" name="formula" class="code" spellcheck="false" autocomplete="off" autocapitalize="none" placeholder=${form.kind === 'proportion' ? 'age > 64' : 'income / 12'} .value=${form.formula}>` : nothing}
-      <p class="warn" aria-live="polite">${wrong(state, 'of', 'fraction', 'interval', 'bins', 'bounds')}</p>
+      ${form.kind === 'regression' ? predictors(form, table) : nothing}
+      ${CHOSEN.includes(form.kind) && !has_keys(table, form.of) ? html`<label for="candidates">What it may be <span class="help">separated by commas</span></label>
+        <input id="candidates" name="candidates" autocomplete="off" .value=${form.candidates}>
+        <p class="help">From what you know without the data: other values are left out.</p>` : nothing}
+      <p class="warn" aria-live="polite">${wrong(state, 'of', 'fraction', 'interval', 'bins', 'bounds', 'candidates', 'first')}</p>
 
-      ${numbers ? html`<fieldset><legend>Bounds <span class="help">values beyond are moved to them</span></legend>
-        <div class="pair">
-          <div><label for="least" class="plain">least</label><input id="least" name="least" inputmode="decimal" placeholder=${bound(bounds?.[0])} .value=${form.least}></div>
-          <div><label for="largest" class="plain">largest</label><input id="largest" name="largest" inputmode="decimal" placeholder=${bound(bounds?.[1])} .value=${form.largest}></div>
-        </div>
-        <p class="help">${bounds ? 'Left empty, they are the owner’s.' : 'From what you know without the data.'}</p></fieldset>` : nothing}
+      ${OF_NUMBERS.includes(form.kind) ? bounds(form, table) : nothing}
       ${BINNED.includes(form.kind) ? html`<label for="bins">Bins</label><input id="bins" name="bins" inputmode="numeric" .value=${form.bins}>` : nothing}
       ${['median', 'quantile'].includes(form.kind) ? html`<p><label class="check"><input type="checkbox" name="interval" .checked=${form.interval}> also where it is, at 95 % (takes two thirds of ε)</label></p>` : nothing}
 
@@ -113,16 +63,16 @@ export function question(state, on) {
     const keys = table.columns[name]?.keys;
     return option(name, keys ? `${name}: ${keys.length} groups` : type === 'bool' ? `${name}: 2 groups` : name, form.by);
   })}</select>
-      ${form.by && !table.columns[form.by]?.keys ? html`<label for="keys">Groups <span class="help">separated by commas</span></label>
-        <input id="keys" name="keys" autocomplete="off" .value=${form.keys}>` : nothing}
-      <p class="warn" aria-live="polite">${wrong(state, 'by', 'keys')}</p>
+      ${form.by && !has_keys(table, form.by) ? groups(form, dataset, table) : nothing}
+      <p class="warn" aria-live="polite">${wrong(state, 'by', 'keys', 'discover')}</p>
 
-      <label for="epsilon">ε, the privacy to spend</label>
+      <div class="amount"><label for="epsilon">${letter}, the privacy to spend</label>
+        ${state.me.datasets[dataset.name]?.notion === 'rho' ? html`<select name="at" aria-label="Asked at">${option('rho', 'ρ', form.at)}${option('epsilon', 'ε', form.at)}</select>` : nothing}</div>
       <div class="slider">
-        <input type="range" name="slider" min="0" max=${EPSILONS.length - 1} step="1" aria-label="ε by slider" aria-valuetext=${`ε ${form.epsilon}`} .value=${String(nearest(form.epsilon))}>
-        <input id="epsilon" name="epsilon" inputmode="decimal" .value=${form.epsilon} aria-describedby="quote" aria-invalid=${wrong(state, 'epsilon') ? 'true' : 'false'}>
+        <input type="range" name="slider" min="0" max=${STEPS[form.at].length - 1} step="1" aria-label="${letter} by slider" aria-valuetext=${`${letter} ${form.amount}`} .value=${String(nearest(form.amount, form.at))}>
+        <input id="epsilon" name="amount" inputmode="decimal" .value=${form.amount} aria-describedby="quote" aria-invalid=${wrong(state, 'epsilon', 'rho') ? 'true' : 'false'}>
       </div>
-      <p class="warn" aria-live="polite">${wrong(state, 'epsilon')}</p>
+      <p class="warn" aria-live="polite">${wrong(state, 'epsilon', 'rho')}</p>
       ${quoted(state, dataset)}
       <button class="main" type="submit" aria-disabled=${!may_ask(state, body)}>
         ${state.asking ? 'Asking …' : state.quote?.prices?.length ? `Ask, spending ${up(state.quote.prices[0].price)}` : 'Ask'}</button>
@@ -132,22 +82,57 @@ export function question(state, on) {
   </section>`;
 }
 
+/** The groups of a column whose keys are not public: listed, or found. */
+const groups = (form, dataset, table) => html`
+  ${ways(dataset, table, form.by).length ? html`<label for="find">Groups</label>
+    <select id="find" name="find">${option('', 'those that I list', form.find)}${ways(dataset, table, form.by).map((way) => option(way, words.WAYS[way], form.find))}</select>` : nothing}
+  ${form.find === 'delta' ? html`<label for="delta">δ, to find them</label>
+    <input id="delta" name="delta" inputmode="decimal" autocomplete="off" .value=${form.delta} aria-describedby="find-help">` : nothing}
+  ${form.find ? html`<p id="find-help" class="help">${words.FINDS[form.find]}${form.kind === 'count' ? '' : ` ${words.first_found(form.at, form.amount)}`}</p>`
+    : html`<label for="keys">${ways(dataset, table, form.by).length ? 'Listed' : 'Groups'} <span class="help">separated by commas</span></label>
+      <input id="keys" name="keys" autocomplete="off" .value=${form.keys}>`}`;
+
+/** Whether the groups, or the values, of a column are known without asking for them. */
+const has_keys = (table, name) => Boolean(table.columns[name]?.keys) || table.schema.some(([one, type]) => one === name && type === 'bool');
+
+/** What a regression predicts by. */
+const predictors = (form, table) => html`<fieldset class="several"><legend>by</legend>
+  ${columns_for(form.kind, table).filter((name) => name !== form.of).map((name) => html`
+    <label class="check"><input type="checkbox" name=${`with:${name}`} .checked=${Boolean(form[`with:${name}`])}> ${name}</label>`)}
+</fieldset>`;
+
+/** The bounds of what is asked of: one pair, or one for each column. */
+function bounds(form, table) {
+  const others = others_of(form, table);
+  const several = OF_SEVERAL.includes(form.kind);
+  const all = [[form.of, 'least', 'largest'], ...others.map((name) => [name, `least:${name}`, `largest:${name}`])];
+  const known = all.map(([name]) => table.columns[name]?.bounds ?? (several && table.schema.some(([one, type]) => one === name && type === 'bool') ? [0, 1] : null));
+  const bound = (b) => (b === null || b === undefined ? '' : typeof b === 'object' ? b.float : String(b));
+  return html`<fieldset><legend>Bounds <span class="help">values beyond are moved to them</span></legend>
+    ${all.map(([name, least, largest], i) => html`<div class="pair">
+      <div><label for=${`least-${i}`} class="plain">${several ? `${name === FORMULA ? 'formula' : name}, ` : ''}least</label><input id=${`least-${i}`} name=${least} inputmode="decimal" placeholder=${bound(known[i]?.[0])} .value=${form[least] ?? ''}></div>
+      <div><label for=${`largest-${i}`} class="plain">largest</label><input id=${`largest-${i}`} name=${largest} inputmode="decimal" placeholder=${bound(known[i]?.[1])} .value=${form[largest] ?? ''}></div>
+    </div>`)}
+    <p class="help">${known.every(Boolean) ? 'Left empty, they are those shown.' : 'From what you know without the data.'}</p></fieldset>`;
+}
+
 /** What a quote says. */
 function quoted(state, dataset) {
   const {quote} = state;
-  if (!quote) return html`<div id="quote" class="quote"><p class="help">${words.EPSILON}</p></div>`;
+  if (!quote) return html`<div id="quote" class="quote"><p class="help">${words.more(state.form.at)}</p></div>`;
   if (quote.mistake) {
-    const elsewhere_said = ['where', 'of', 'fraction', 'interval', 'bins', 'bounds', 'by', 'keys', 'epsilon'].includes(quote.mistake.field);
+    const elsewhere_said = ['where', 'of', 'fraction', 'interval', 'bins', 'bounds', 'candidates', 'first', 'by', 'keys', 'discover', 'epsilon', 'rho'].includes(quote.mistake.field);
     return html`<div id="quote" class="quote" aria-live="polite">${elsewhere_said ? nothing : html`<p class="warn">${quote.mistake.message}</p>`}</div>`;
   }
   const unit = words.unit_of(dataset);
   const [first] = quote.prices;
   return html`<div id="quote" class="quote" aria-live="polite">
-    <p>${quote.refused ? html`<strong class="warn">${words.would_be_refused(quote.refused)}</strong>` : html`${words.price(quote)} ${first ? html`It would have <strong class="after">${down(first.left_after)}</strong> left.` : nothing}`}
+    <p>${quote.refused ? html`<strong class="warn">${words.would_be_refused(quote)}</strong>` : html`${words.price(quote)} ${first ? html`It would have <strong class="after">${down(first.left_after)}</strong> left.` : nothing}`}
       ${words.factor(quote, unit)} ${words.parts(quote)}</p>
     ${quote.truncation.map((one) => html`<p>${words.truncated(one)}</p>`)}
+    ${quote.discovery ? html`<p class="found">${words.found(quote)}</p>` : nothing}
     <p class="exactness">${words.exactness(quote)}</p>
-    <p>${words.odds(quote.likelihood_ratio, unit)}</p>
+    <p>${words.odds(quote, unit)}</p>
   </div>`;
 }
 

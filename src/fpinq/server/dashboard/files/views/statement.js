@@ -4,7 +4,8 @@ import {half_of, shown_error, shown_value, up} from '../numbers.js';
 import {was_refused} from '../words.js';
 
 /** Whether just this statement was explained, without a mistake. */
-export const may_state = ({explained, statement, epsilon, asking}) => Boolean(explained?.explanation) && explained.of === statement.trim() && explained.at === epsilon.trim() && !asking;
+export const may_state = ({explained, statement, epsilon, delta, asking}) => Boolean(explained?.explanation) && explained.of === statement.trim() && explained.at === epsilon.trim()
+  && explained.delta === delta.trim() && !asking;
 
 export const statement = (state, on) => {
   const {sql} = state;
@@ -19,6 +20,8 @@ export const statement = (state, on) => {
       <p class="help">Tables: ${state.datasets.flatMap((d) => d.tables.map((t) => (d.tables.length === 1 && t.name === d.name ? d.name : `${d.name}.${t.name}`))).join(', ')}. Bounds of a column: CLAMP(x, 0, 100).</p>
       <label for="sql-epsilon">ε, the privacy to spend</label>
       <input id="sql-epsilon" name="epsilon" inputmode="decimal" .value=${sql.epsilon}>
+      ${state.datasets.some((one) => one.keys_delta) ? html`<label for="sql-delta">δ, to find groups that nobody listed <span class="help">(optional)</span></label>
+        <input id="sql-delta" name="delta" inputmode="decimal" autocomplete="off" .value=${sql.delta}>` : nothing}
       <div id="explained" class="quote" aria-live="polite">
         ${sql.explained?.mistake ? html`<p class="warn">${sql.explained.mistake}</p>` : nothing}
         ${sql.explained?.explanation ? html`<pre tabindex="0" aria-label="Explanation"><code>${sql.explained.explanation}</code></pre>` : nothing}
@@ -39,7 +42,7 @@ export const modes = (state, on) => html`<div role="group" aria-label="How to as
 export const rows = (state) => state.statements.map(({request_id: id, statement: text, told}) => html`
   <article class="answer" aria-labelledby=${`s${id}`}>
     <h3 id=${`s${id}`} class="code">${text}</h3>
-    <div class="scroll" tabindex="0" role="region" aria-label="The rows"><table>
+    <div class="scroll" tabindex="0" role="region" aria-label="The rows of ${text}"><table>
       <thead><tr>${told.columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
       <tbody>${told.rows.map((row) => html`<tr>${row.map((cell) => html`<td class=${cell !== null && typeof cell === 'object' ? 'number' : ''}>${shown(cell)}</td>`)}</tr>`)}</tbody>
     </table></div>

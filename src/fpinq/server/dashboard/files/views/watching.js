@@ -1,7 +1,7 @@
 /** For owners and auditors: budgets as they burn down, the trace as it happens, the head and a replay. */
 import {html, nothing} from '../vendor/lit-html.js';
 import {budget, growth} from '../charts.js';
-import {down, Fraction, up} from '../numbers.js';
+import {down, Fraction, small, up} from '../numbers.js';
 import * as words from '../words.js';
 import {budgets} from './budgets.js';
 
@@ -21,13 +21,13 @@ function spent(dataset, state, on) {
       <span class="help">${dataset.frozen ? 'No query of it is answered.' : 'From then on no query of it is answered.'}</span></p>` : nothing}
     ${found && (found.analysts.length || found.over_time.length) ? html`<details open><summary>Who has spent what</summary>
       ${growth(found, state.width)}
-      <div class="scroll" tabindex="0" role="region" aria-label=${`Who has spent what of ${dataset.name}`}><table><thead><tr><th scope="col">analyst</th><th scope="col" class="number">spent</th><th scope="col" class="number">cap</th><th scope="col">of the ${'budget or cap'}</th></tr></thead>
+      <div class="scroll" tabindex="0" role="region" aria-label=${`Who has spent what of ${dataset.name}`}><table><thead><tr><th scope="col">analyst</th><th scope="col" class="number">spent</th><th scope="col" class="number">cap</th><th scope="col">of the ${'budget or cap'}</th>${found.keys_delta ? html`<th scope="col" class="number">δ for groups</th>` : nothing}</tr></thead>
       <tbody>${found.analysts.map((one) => {
     const of = one.cap ?? found.budget;
     const left = Fraction.of(of).minus(Fraction.of(one.spent));
     const rest = left.n < 0n ? '0' : `${left.n}/${left.d}`;
     return html`<tr><td>${one.name || 'the owner’s program'}</td><td class="number">${up(one.spent)}</td><td class="number">${one.cap === null ? '–' : down(one.cap)}</td>
-        <td class="barred">${budget(of, rest, '0', `${one.name} has spent ${up(one.spent)} of ${down(of)}`)}</td></tr>`;
+        <td class="barred">${budget(of, rest, '0', `${one.name} has spent ${up(one.spent)} of ${down(of)}`)}</td>${found.keys_delta ? html`<td class="number">${small(one.spent_delta)} of ${small(one.keys_cap ?? found.keys_delta, false)}</td>` : nothing}</tr>`;
   })}</tbody></table></div></details>` : nothing}`;
 }
 
