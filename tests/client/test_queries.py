@@ -6,10 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import fpinq as fp
 from client.small_data import PLENTY, SURE
 from fpinq import _
+from fpinq.client.histograms import rising
 from fpinq.client.queries import as_float
 
 AGES = (0, 110)
@@ -315,6 +318,19 @@ def test_a_wide_range_is_more_exact_from_ranges_than_from_a_histogram(engine: st
     assert not histogram.range(500, 500).approximate
     assert wide.approximate
     assert abs(wide.value - 800) < 8 * wide.standard_error  # type: ignore[operator]
+
+
+@given(
+    st.lists(
+        st.sampled_from([0.1, 0.2, 0.3, 1 / 3, 0.7, 2 / 3, 0.9, 1.1]) | st.floats(-1e6, 1e6), max_size=40
+    )
+)
+@example([0.7, 0.8999999999999999, 0.8999999999999999, 0.30000000000000004])
+def test_the_rounding_of_a_mean_left_a_step_down_in_a_cdf(numbers: list[float]) -> None:
+    risen = rising(numbers)
+    assert all(a <= b for a, b in pairwise(risen))
+    assert rising(risen) == risen
+    assert math.fsum(risen) == pytest.approx(math.fsum(numbers), abs=1e-6)
 
 
 def test_a_cdf_over_many_points_rises_and_knows_its_error(engine: str) -> None:

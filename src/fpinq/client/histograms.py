@@ -293,15 +293,20 @@ def total_of(cells: Sequence[Cell]) -> Cell:
 
 
 def rising(numbers: Sequence[float]) -> list[float]:
-    """The nearest sequence (in squares) that never falls: pool adjacent violators."""
-    pools: list[tuple[float, int]] = []
+    """The nearest sequence (in squares) that never falls: pool adjacent violators.
+
+    Means are compared as they are returned: by products, a rounding could leave a step down.
+    """
+    pools: list[tuple[float, float, int]] = []
     for number in numbers:
-        total, size = float(number), 1
-        while pools and pools[-1][0] * size > total * pools[-1][1]:
-            before, members = pools.pop()
+        mean = total = float(number)
+        size = 1
+        while pools and pools[-1][0] > mean:
+            _, before, members = pools.pop()
             total, size = total + before, size + members
-        pools.append((total, size))
-    return [total / size for total, size in pools for _ in range(size)]
+            mean = total / size
+        pools.append((mean, total, size))
+    return [mean for mean, _, size in pools for _ in range(size)]
 
 
 # ── bounds ───────────────────────────────────────────────────────────────────────────
