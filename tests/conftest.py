@@ -1,12 +1,24 @@
 """Settings for every test."""
 
+import gc
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # A shared machine may stall for a second; a slow example is not a failure.
 settings.register_profile("fpinq", deadline=None)
 settings.load_profile("fpinq")
+
+
+@pytest.fixture
+def little_garbage() -> Iterator[None]:
+    """Collecting garbage looks at what the test made: all that a run has made before is kept out of it."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from growth.counting import allocated, calls
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 
 def test_a_loop_over_all_is_seen_in_calls() -> None:
     def loop(size: int) -> int:

@@ -29,6 +29,8 @@ from fpinq.model.statistics import Records
 from fpinq.model.transformations import LiteralTable, Partitioning, Select, SemiJoin, Where
 from growth.counting import allocated, calls
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 _AGE = Column("age")
 _NUMBERS = count(1_000)
 

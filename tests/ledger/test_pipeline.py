@@ -123,6 +123,7 @@ def test_whoever_is_cut_short_while_waiting_leaves_no_answer_to_the_next(
     ledger.close()
 
 
+@pytest.mark.usefixtures("little_garbage")
 @pytest.mark.parametrize("where", [contextlib.__file__, postgres_module.__file__])
 def test_a_step_that_was_cut_short_does_not_undo_a_later_one_when_it_is_forgotten(
     postgres: Any, monkeypatch: pytest.MonkeyPatch, where: str

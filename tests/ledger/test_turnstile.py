@@ -118,6 +118,7 @@ def test_only_its_owner_may_open_the_gates(tmp_path: Path) -> None:
     assert {os.stat(tmp_path / f"x.ledger-{gate}").st_mode & 0o777 for gate in ("next", "turn")} == {0o600}
 
 
+@pytest.mark.usefixtures("little_garbage")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_turn_that_was_cut_short_does_not_undo_a_later_one_when_it_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,12 @@ BIG = {
     "literal": f"SELECT COUNT(*) FROM people WHERE city = '{'x' * 66_000}'",
     "digits": f"SELECT COUNT(*) FROM people WHERE age = {'9' * 20_000}",
     "digits beside an answer": f"SELECT COUNT(*) + {'9' * 5_000} FROM people",
+    "an exponent without digits": "SELECT COUNT(*) FROM people WHERE age = 0E",
+    "an exponent with a fraction": "SELECT COUNT(*) + 1e5.2 FROM people",
+    "a number of two points": "SELECT COUNT(*) FROM people WHERE age > .5.2",
+    "a limit without digits": "SELECT COUNT(*) FROM people LIMIT 0E",
+    "a group without digits": "SELECT COUNT(*) FROM people GROUP BY 1E",
+    "a bound without digits": "SELECT SUM(CLAMP(age, 0, 1E)) FROM people",
     "digits of a limit": f"SELECT COUNT(*) FROM people LIMIT {'9' * 5_000}",
     "keys that are computed": "SELECT COUNT(*) FROM people JOIN (VALUES (1)) v(x) ON age = x GROUP BY "
     + ", ".join(f"MONTH(born) * DAY(born) * 0 {'+ MONTH(born) ' * 40} + {i}" for i in range(100)),

@@ -197,7 +197,10 @@ def _column(node: exp.Column, scope: Scope) -> Value:
 def _literal(node: exp.Literal, scope: Scope) -> Value:
     if node.is_string:
         return constant(node.this)
-    found = int(node.this) if node.this.isdecimal() else float(node.this)
+    try:
+        found = int(node.this) if node.this.isdecimal() else float(node.this)
+    except ValueError:  # the tokenizer takes 0E and 1e5.2 for numbers
+        raise scope.error("numbers are decimal here: 10, 2.5 or 1e6", node) from None
     if found in (inf, -inf):
         raise scope.error("this number is too large", node)
     return constant(found)
